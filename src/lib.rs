@@ -1,0 +1,10 @@
+//! Quarterdeck: a terminal console from which one person commands a team of coding agents.
+//!
+//! The layers, lowest first: `protocol` (plain data), `settings` (where files are), `store`
+//! (durable state), `cli` (the commands). Imports go downwards only; `tests/house_rules.rs`
+//! checks it.
+
+
+pub mod protocol;
+pub mod settings;
+

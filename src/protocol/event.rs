@@ -1,0 +1,88 @@
+//! Facts that happened in a session. The journal keeps them, clients fold them into their state.
+//!
+//! A fact carries its data, not ids to look up, so a journal alone replays a session.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::ask::{Ask, Judge, Verdict};
+use super::ids::{AgentId, AgentName, AskId, TaskId};
+use super::message::Message;
+use super::task::Task;
+use super::team::Member;
+use super::time::Stamp;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    /// Counts up by one from 1 within a session.
+    pub seq: u64,
+    pub at: Stamp,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentId>,
+    pub fact: Fact,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum Fact {
+    MemberJoined {
+        member: Box<Member>,
+    },
+    MemberLeft {
+        name: AgentName,
+    },
+    MailSent {
+        to: AgentName,
+        message: Message,
+    },
+    /// The task as it is now.
+    TaskChanged {
+        task: Task,
+    },
+    TaskDeleted {
+        id: TaskId,
+    },
+    /// A new question, or a new version of one.
+    Asked {
+        ask: Box<Ask>,
+    },
+    Settled {
+        ask: AskId,
+        rev: u32,
+        verdict: Verdict,
+        by: Judge,
+    },
+    /// Something the person should know, in one plain sentence.
+    Notice {
+        level: Level,
+        text: String,
+    },
+    /// A fact of a later version, kept as it is.
+    #[serde(untagged)]
+    Unknown(Value),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Level {
+    Info,
+    Warning,
+    Error,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fact_of_a_later_version_survives_a_round_trip() {
+        let line = r#"{"seq":3,"at":"2026-11-16T03:04:53.900Z","agent":"bob@t","fact":{"kind":"danced","steps":[1,2]}}"#;
+        let event: Event = serde_json::from_str(line).unwrap();
+        assert!(matches!(event.fact, Fact::Unknown(_)));
+        assert_eq!(serde_json::to_string(&event).unwrap(), line);
+        let notice = r#"{"seq":4,"at":"2026-11-16T03:04:53.900Z","fact":{"kind":"notice","level":"info","text":"hi"}}"#;
+        let event: Event = serde_json::from_str(notice).unwrap();
+        assert_eq!(event.fact, Fact::Notice { level: Level::Info, text: "hi".into() });
+        assert_eq!(serde_json::to_string(&event).unwrap(), notice);
+    }
+}

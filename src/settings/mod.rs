@@ -1,0 +1,3 @@
+//! Where files are and what the user configured.
+
+pub mod paths;
