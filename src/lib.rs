@@ -4,7 +4,6 @@
 //! (durable state), `cli` (the commands). Imports go downwards only; `tests/house_rules.rs`
 //! checks it.
 
-
 pub mod protocol;
 pub mod settings;
-
+pub mod store;

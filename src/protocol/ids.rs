@@ -44,7 +44,7 @@ fn dashed(name: &str) -> String {
 
 /// A file name that stands for exactly one id: plain characters stay, the rest is written `%XX`.
 /// Very long ids end in a hash instead of their tail.
-fn encoded(id: &str) -> String {
+pub fn encoded(id: &str) -> String {
     const LONGEST_STEM: usize = 150;
     let mut stem = String::new();
     for (at, byte) in id.bytes().enumerate() {

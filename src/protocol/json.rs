@@ -373,11 +373,13 @@ mod tests {
     #[test]
     fn a_new_key_takes_its_place_in_the_order() {
         let order = ["id", "subject", "owner", "status"];
-        let mut document = Json::parse(r#"{"id":"1","subject":"x","mine":1,"status":"p"}"#).unwrap();
+        let mut document =
+            Json::parse(r#"{"id":"1","subject":"x","mine":1,"status":"p"}"#).unwrap();
         document.set("owner", Json::from("alice"), &order);
         document.set("status", Json::from("done"), &order);
         document.set("other", Json::null(), &order);
-        let want = r#"{"id":"1","subject":"x","owner":"alice","mine":1,"status":"done","other":null}"#;
+        let want =
+            r#"{"id":"1","subject":"x","owner":"alice","mine":1,"status":"done","other":null}"#;
         assert_eq!(document.compact(), want);
         document.remove("mine");
         assert_eq!(document.get("mine"), None);

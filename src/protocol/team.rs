@@ -8,8 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::ids::{AgentId, AgentName, TeamName};
 
 /// Badge colours in the order of joining, then round again. The lead has none.
-pub const COLORS: &[&str] =
-    &["blue", "green", "yellow", "purple", "orange", "pink", "cyan", "red"];
+pub const COLORS: &[&str] = &["blue", "green", "yellow", "purple", "orange", "pink", "cyan", "red"];
 
 /// The order of keys in a teammate's entry.
 pub const MEMBER_KEYS: &[&str] = &[

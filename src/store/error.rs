@@ -1,0 +1,82 @@
+//! What can go wrong with the files, in words a person can act on.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::protocol::graph::GraphError;
+use crate::protocol::ids::{AgentName, BadName, TaskId, TeamName};
+use crate::protocol::json::JsonError;
+
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    #[error("cannot {action} {}: {source}", path.display())]
+    Io { action: &'static str, path: PathBuf, source: io::Error },
+    #[error("{} is broken: {source}", path.display())]
+    Broken { path: PathBuf, source: Damage },
+    #[error(transparent)]
+    Lock(#[from] LockError),
+    #[error(transparent)]
+    Name(#[from] BadName),
+    #[error("there is a team in {} already; choose another name or delete it first", dir.display())]
+    TeamExists { dir: PathBuf },
+    #[error("there is no team `{name}`{}", known_teams(known))]
+    NoTeam { name: String, known: Vec<String> },
+    #[error("team `{team}` has no member `{name}`; its members are: {}", known.join(", "))]
+    NoMember { team: TeamName, name: AgentName, known: Vec<String> },
+    #[error("the lead stays as long as its team; delete the team instead")]
+    LeadStays,
+    #[error(
+        "team `{team}` still has {} member(s): {}; let them leave first, or use --force",
+        names.len(), names.join(", ")
+    )]
+    StillMembers { team: TeamName, names: Vec<String> },
+    #[error("there is no task #{0}")]
+    NoTask(TaskId),
+    #[error(transparent)]
+    Graph(#[from] GraphError),
+}
+
+/// Why a file does not count as what it should be.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Damage {
+    #[error(transparent)]
+    Json(#[from] JsonError),
+    #[error("not text (byte {0} is not UTF-8)")]
+    NotText(usize),
+    #[error("{size} bytes, more than the {limit} that such a file may have")]
+    TooLarge { size: u64, limit: u64 },
+    #[error("a directory stands where a file should be")]
+    Directory,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum LockError {
+    #[error(
+        "{} is locked by another program; the lock is {:.1} s old and we waited {:.1} s. \
+         If nothing else uses it, remove it and try again",
+        lock.display(), age.as_secs_f64(), waited.as_secs_f64()
+    )]
+    Held { lock: PathBuf, age: Duration, waited: Duration },
+    #[error("the lock {} was taken over while we held it; nothing was written", lock.display())]
+    Lost { lock: PathBuf },
+    #[error("cannot lock {}: {source}", lock.display())]
+    Io { lock: PathBuf, source: io::Error },
+}
+
+fn known_teams(known: &[String]) -> String {
+    match known.is_empty() {
+        true => "; create one with `quarterdeck team create NAME`".to_owned(),
+        false => format!("; there are: {}", known.join(", ")),
+    }
+}
+
+impl StoreError {
+    pub fn io(action: &'static str, path: &Path, source: io::Error) -> Self {
+        Self::Io { action, path: path.to_owned(), source }
+    }
+
+    pub fn broken(path: &Path, source: impl Into<Damage>) -> Self {
+        Self::Broken { path: path.to_owned(), source: source.into() }
+    }
+}

@@ -1,0 +1,165 @@
+//! Reading, setting aside and replacing whole files. Knows nothing of what is in them.
+//!
+//! Invariant: a reader sees the old content or the new one, never a part. Other programs
+//! truncate and rewrite in place, so a reader of ours that meets half a file looks again for a
+//! moment before it believes it.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, ErrorKind, Read};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
+
+use super::error::{Damage, StoreError};
+use crate::protocol::time::Stamp;
+
+/// How long a file that does not parse may still be somebody's write in progress.
+pub const HALF_WRITTEN: Duration = Duration::from_millis(200);
+
+/// How long to wait before looking at such a file again.
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
+
+/// What a write must survive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Durability {
+    /// The end of any process, at any moment.
+    #[default]
+    ProcessCrash,
+    /// A power failure too: every write waits for the disk.
+    PowerLoss,
+}
+
+pub fn now() -> Stamp {
+    Stamp::from(SystemTime::now())
+}
+
+/// Blocks this thread. The store is synchronous: callers on an async runtime use
+/// `spawn_blocking`.
+#[expect(clippy::disallowed_methods, reason = "nothing tells when another program lets go")]
+pub fn nap(time: Duration) {
+    std::thread::sleep(time);
+}
+
+/// Makes a directory and its parents, for this user only.
+pub fn make_dir(path: &Path) -> Result<(), StoreError> {
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
+    made.map_err(|source| StoreError::io("make the directory", path, source))
+}
+
+/// The text of a file; `None` where there is no file.
+pub fn read_text(path: &Path, limit: u64) -> Result<Option<String>, StoreError> {
+    let unreadable = |source| StoreError::io("read", path, source);
+    let mut file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(unreadable(error)),
+    };
+    let metadata = file.metadata().map_err(unreadable)?;
+    if metadata.is_dir() {
+        return Err(StoreError::broken(path, Damage::Directory));
+    }
+    let size = metadata.len();
+    if size > limit {
+        return Err(StoreError::broken(path, Damage::TooLarge { size, limit }));
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or_default() + 1);
+    file.read_to_end(&mut bytes).map_err(unreadable)?;
+    let text = String::from_utf8(bytes).map_err(|error| {
+        StoreError::broken(path, Damage::NotText(error.utf8_error().valid_up_to()))
+    })?;
+    Ok(Some(text))
+}
+
+/// Reads and parses without a lock, looking again while the file may be half written.
+/// `None` where there is no file.
+pub fn read_parsed<T, E: Into<Damage>>(
+    path: &Path,
+    limit: u64,
+    parse: impl Fn(&str) -> Result<T, E>,
+) -> Result<Option<T>, StoreError> {
+    patiently(|_| match read_text(path, limit)? {
+        None => Ok(None),
+        Some(text) => parse(&text).map(Some).map_err(|damage| StoreError::broken(path, damage)),
+    })
+}
+
+/// Which of its tries an operation on a broken file is at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Try {
+    /// The file may be somebody's write in progress.
+    Early,
+    /// It has been broken for long enough to be believed.
+    Last,
+}
+
+/// Repeats an operation while it meets a broken file, for as long as somebody may be writing it.
+pub fn patiently<T>(
+    mut operation: impl FnMut(Try) -> Result<T, StoreError>,
+) -> Result<T, StoreError> {
+    let since = Instant::now();
+    loop {
+        let round = if since.elapsed() < HALF_WRITTEN { Try::Early } else { Try::Last };
+        match operation(round) {
+            Err(StoreError::Broken { .. }) if round == Try::Early => nap(LOOK_AGAIN),
+            outcome => return outcome,
+        }
+    }
+}
+
+/// Moves a broken file (or whatever stands in its place) out of the way, keeping its content.
+/// Only for a writer that holds the file's lock.
+pub fn set_aside(path: &Path) -> Result<PathBuf, StoreError> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let mut at = now().millis();
+    let aside = loop {
+        let aside = path.with_file_name(format!("{name}.broken-{at}"));
+        if !aside.exists() {
+            break aside;
+        }
+        at += 1;
+    };
+    fs::rename(path, &aside).map_err(|source| StoreError::io("set aside", path, source))?;
+    tracing::warn!(file = %path.display(), aside = %aside.display(), "broken file set aside");
+    Ok(aside)
+}
+
+/// The name under which the next content of a file is prepared. Always the same for a file, so
+/// what a killed process left behind is overwritten, and never piles up.
+pub fn temporary(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!(".{name}.tmp"))
+}
+
+/// Opens a new, empty file for this user only, in the place of whatever was there.
+pub fn create(path: &Path) -> io::Result<File> {
+    // A leftover may be a link or have another mode: a new file is certain to be ours.
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+        Ok(()) | Err(_) => {}
+    }
+    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
+}
+
+pub fn sync_dir_of(path: &Path) -> io::Result<()> {
+    path.parent().map_or(Ok(()), |dir| File::open(dir)?.sync_all())
+}
+
+/// Tells one version of a file from another without reading it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Signature {
+    inode: u64,
+    size: u64,
+    changed: (i64, i64),
+}
+
+impl Signature {
+    /// `None` where there is nothing, or no regular file.
+    pub fn of(path: &Path) -> Option<Self> {
+        let metadata = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
+        Some(Self {
+            inode: metadata.ino(),
+            size: metadata.len(),
+            changed: (metadata.mtime(), metadata.mtime_nsec()),
+        })
+    }
+}

@@ -1,0 +1,375 @@
+//! Locks around reading-changing-writing, among our own processes and with other programs.
+//!
+//! Two layers. A **domain** (one inbox, one roster, one task list) is entered with a `File::lock`
+//! on a small file of ours: it excludes our processes and threads from each other, and the kernel
+//! lets go of it when its holder dies. Inside it, the **lock directories** of the ecosystem
+//! (`<target>.lock`, made with mkdir, stale after 10 s without a refresh) exclude everybody else.
+//!
+//! The domain's file records what its holder has made: whoever enters after a crash finds the
+//! record of the dead one and clears up at once, without waiting for anything to become stale.
+//! Since a stale directory is only ever removed inside its domain, two of us cannot both take it
+//! over. Everything here blocks; nothing here is held across an await.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+use super::error::{LockError, StoreError};
+use super::files::{self, Durability};
+use super::lock_keeper;
+use crate::protocol::ids::encoded;
+
+/// A lock directory that nobody has touched for so long belongs to nobody.
+const STALE: Duration = Duration::from_secs(10);
+
+/// How long we wait for others: a crashed holder is stale after 10 s, and its first timestamp
+/// may lie a second in the future.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// The door to all domains of one home directory.
+#[derive(Debug, Clone)]
+pub struct Locks {
+    dir: PathBuf,
+    durability: Durability,
+    patience: Duration,
+}
+
+/// A domain that we are in, with the lock directories we hold. Dropping it gives all back.
+#[derive(Debug)]
+pub struct Held {
+    inner: Arc<Mutex<Inner>>,
+    durability: Durability,
+    patience: Duration,
+    after_crash: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct Inner {
+    record: File,
+    taken: Vec<LockDir>,
+}
+
+/// A lock directory of ours, with what tells it from one that somebody else made later.
+#[derive(Debug)]
+struct LockDir {
+    path: PathBuf,
+    inode: u64,
+    touched: SystemTime,
+}
+
+impl Locks {
+    pub fn new(dir: PathBuf, durability: Durability) -> Self {
+        Self { dir, durability, patience: PATIENCE }
+    }
+
+    /// The same locks with another limit on waiting.
+    #[must_use]
+    pub fn with_patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
+    }
+
+    fn file(&self, domain: &[&str]) -> PathBuf {
+        let parts: Vec<String> = domain.iter().map(|part| encoded(part)).collect();
+        self.dir.join(parts.join("~"))
+    }
+
+    /// Waits until nobody else of ours is in the domain, and clears up after a dead one.
+    pub fn enter(&self, domain: &[&str]) -> Result<Held, StoreError> {
+        let path = self.file(domain);
+        let failed = |source| LockError::Io { lock: path.clone(), source };
+        let mut wait = Wait::new(self.patience);
+        let mut record = loop {
+            let record = open_record(&path, &self.dir)?;
+            match record.try_lock() {
+                // A team's files go when it is deleted: a lock on a file that is no longer
+                // there excludes nobody.
+                Ok(()) if is_at(&record, &path) => break record,
+                Ok(()) => continue,
+                Err(TryLockError::WouldBlock) => {}
+                Err(TryLockError::Error(source)) => return Err(failed(source).into()),
+            }
+            if !wait.pause() {
+                let age = fs::metadata(&path).map(|file| age(file.modified())).unwrap_or_default();
+                return Err(LockError::Held { lock: path, age, waited: wait.waited() }.into());
+            }
+        };
+        let mut left = Vec::new();
+        record.read_to_end(&mut left).map_err(failed)?;
+        let after_crash = !left.is_empty();
+        if after_crash {
+            tracing::info!(domain = %path.display(), "clearing up after a process that died");
+            clear_up(&left);
+            record.set_len(0).map_err(failed)?;
+        }
+        let inner = Arc::new(Mutex::new(Inner { record, taken: Vec::new() }));
+        lock_keeper::watch(&inner);
+        Ok(Held { inner, durability: self.durability, patience: self.patience, after_crash })
+    }
+
+    /// Removes a domain's file. Only from inside the domain, when what it guards is gone.
+    pub fn forget(&self, domain: &[&str]) {
+        // Somebody may have removed it before: the aim is that it is gone.
+        let _ = fs::remove_file(self.file(domain));
+    }
+}
+
+impl Held {
+    /// Whether the last one in this domain died in the middle of something.
+    pub fn after_crash(&self) -> bool {
+        self.after_crash
+    }
+
+    /// Takes the lock directory of a file, waiting for other programs to let go of it.
+    pub fn take(&mut self, target: &Path) -> Result<(), LockError> {
+        let mut name = target.as_os_str().to_owned();
+        name.push(".lock");
+        let path = PathBuf::from(name);
+        let failed = |source| LockError::Io { lock: path.clone(), source };
+        if self.inner().taken.iter().any(|held| held.path == path) {
+            return Ok(());
+        }
+        let mut wait = Wait::new(self.patience);
+        loop {
+            match fs::create_dir(&path) {
+                Ok(()) => break,
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(failed(error)),
+            }
+            let Some(theirs) = LockDir::at(&path).map_err(failed)? else { continue };
+            let age = age(Ok(theirs.touched));
+            if age > STALE && theirs.remove() {
+                tracing::info!(lock = %path.display(), ?age, "took over a stale lock");
+            } else if !wait.pause() {
+                return Err(LockError::Held { lock: path, age, waited: wait.waited() });
+            }
+        }
+        let Some(ours) = LockDir::at(&path).map_err(failed)? else {
+            return Err(LockError::Lost { lock: path });
+        };
+        let mut inner = self.inner();
+        let recorded = inner.record.write_all(&ours.entry());
+        inner.taken.push(ours);
+        recorded.map_err(failed)
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Puts new content in the place of a file, whole or not at all.
+    pub fn replace(&mut self, target: &Path, content: &[u8]) -> Result<(), StoreError> {
+        self.replace_with(target, |file| file.write_all(content))
+    }
+
+    /// As `replace`, with content that `write` puts into the new file.
+    pub fn replace_with(
+        &mut self,
+        target: &Path,
+        write: impl FnOnce(&mut File) -> io::Result<()>,
+    ) -> Result<(), StoreError> {
+        let temporary = files::temporary(target);
+        let failed = |source| StoreError::io("write", target, source);
+        self.note(&temporary).map_err(failed)?;
+        let prepare = || {
+            let mut file = files::create(&temporary)?;
+            write(&mut file)?;
+            match self.durability {
+                Durability::ProcessCrash => Ok(()),
+                Durability::PowerLoss => file.sync_all(),
+            }
+        };
+        let placed = prepare().map_err(failed).and_then(|()| {
+            self.confirm()?;
+            fs::rename(&temporary, target).map_err(failed)
+        });
+        if placed.is_err() {
+            // It is not there when creating it failed.
+            let _ = fs::remove_file(&temporary);
+        }
+        placed?;
+        match self.durability {
+            Durability::ProcessCrash => Ok(()),
+            Durability::PowerLoss => files::sync_dir_of(target).map_err(failed),
+        }
+    }
+
+    /// Records something that must be removed if we die before we let go.
+    pub fn note(&self, leftover: &Path) -> io::Result<()> {
+        let entry = [b"T ".as_slice(), leftover.as_os_str().as_bytes(), b"\0"].concat();
+        self.inner().record.write_all(&entry)
+    }
+
+    /// Makes sure that no lock of ours was taken over (we may have been suspended for long).
+    fn confirm(&self) -> Result<(), LockError> {
+        let inner = self.inner();
+        match inner.taken.iter().find(|held| !held.is_ours()) {
+            None => Ok(()),
+            Some(lost) => Err(LockError::Lost { lock: lost.path.clone() }),
+        }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        lock_keeper::forget(&self.inner);
+        let mut inner = self.inner();
+        while let Some(held) = inner.taken.pop() {
+            held.remove();
+        }
+        // A record that stays only makes the next one look for things that are gone already.
+        let _ = inner.record.set_len(0);
+        // The keeper may have the file open for a moment longer: let go now, not then.
+        let _ = inner.record.unlock();
+    }
+}
+
+impl Inner {
+    /// Touches every lock directory, so that nobody thinks it stale.
+    pub(super) fn refresh(&mut self) {
+        if self.taken.is_empty() {
+            return; // let go meanwhile: the record may be somebody else's by now
+        }
+        for held in &mut self.taken {
+            if !held.is_ours() {
+                continue; // `confirm` will find it
+            }
+            let touched = SystemTime::now();
+            let done = File::open(&held.path).and_then(|dir| dir.set_modified(touched));
+            if done.is_ok() {
+                held.touched =
+                    LockDir::at(&held.path).ok().flatten().map_or(touched, |d| d.touched);
+            }
+        }
+        let entries: Vec<u8> = self.taken.iter().flat_map(LockDir::entry).collect();
+        // Behind the old entries, which no longer match: whoever clears up uses the newest.
+        let _ = self.record.write_all(&entries);
+    }
+}
+
+impl LockDir {
+    fn at(path: &Path) -> io::Result<Option<Self>> {
+        match fs::metadata(path) {
+            Ok(found) => {
+                let (inode, touched) = (found.ino(), found.modified()?);
+                Ok(Some(Self { path: path.to_owned(), inode, touched }))
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn is_ours(&self) -> bool {
+        let found = Self::at(&self.path).ok().flatten();
+        found.is_some_and(|it| it.inode == self.inode && it.touched == self.touched)
+    }
+
+    /// Removes the directory if it is still the one that was looked at.
+    fn remove(&self) -> bool {
+        self.is_ours() && fs::remove_dir(&self.path).is_ok()
+    }
+
+    /// `L <inode> <nanoseconds> <path>`, ended by a zero byte, which no path contains.
+    fn entry(&self) -> Vec<u8> {
+        let since = self.touched.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let mut entry = format!("L {} {} ", self.inode, since.as_nanos()).into_bytes();
+        entry.extend_from_slice(self.path.as_os_str().as_bytes());
+        entry.push(0);
+        entry
+    }
+
+    fn from_entry(entry: &[u8]) -> Option<Self> {
+        let mut fields = entry.splitn(4, |byte| *byte == b' ').skip(1);
+        let mut number = || std::str::from_utf8(fields.next()?).ok()?.parse::<u128>().ok();
+        let inode = u64::try_from(number()?).ok()?;
+        let nanos = u64::try_from(number()?).ok()?;
+        let path = path_of(fields.next()?);
+        let touched = SystemTime::UNIX_EPOCH + Duration::from_nanos(nanos);
+        Some(Self { path, inode, touched })
+    }
+}
+
+fn path_of(bytes: &[u8]) -> PathBuf {
+    PathBuf::from(std::ffi::OsString::from_vec(bytes.to_vec()))
+}
+
+/// Removes what a dead holder recorded. A torn last entry was never acted upon.
+fn clear_up(record: &[u8]) {
+    let whole = record.split_inclusive(|byte| *byte == 0).filter_map(|e| e.strip_suffix(b"\0"));
+    for entry in whole {
+        if let Some(lock) = LockDir::from_entry(entry) {
+            lock.remove();
+        } else if let Some(leftover) = entry.strip_prefix(b"T ") {
+            let path = path_of(leftover);
+            // It is there only if the holder died between making and renaming it.
+            let _ = match fs::symlink_metadata(&path) {
+                Ok(found) if found.is_dir() => fs::remove_dir_all(&path),
+                Ok(_) => fs::remove_file(&path),
+                Err(_) => Ok(()),
+            };
+        }
+    }
+}
+
+fn open_record(path: &Path, dir: &Path) -> Result<File, StoreError> {
+    let open = || {
+        let mut options = OpenOptions::new();
+        options.read(true).append(true).create(true).mode(0o600).open(path)
+    };
+    match open() {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            files::make_dir(dir)?;
+            open()
+        }
+        outcome => outcome,
+    }
+    .map_err(|source| LockError::Io { lock: path.to_owned(), source }.into())
+}
+
+fn is_at(file: &File, path: &Path) -> bool {
+    match (file.metadata(), fs::metadata(path)) {
+        (Ok(open), Ok(there)) => open.ino() == there.ino() && open.dev() == there.dev(),
+        (Ok(_) | Err(_), _) => false,
+    }
+}
+
+/// How long ago, where a time in the future (proper-lockfile sets such) is no time at all.
+fn age(touched: io::Result<SystemTime>) -> Duration {
+    touched.ok().and_then(|at| at.elapsed().ok()).unwrap_or_default()
+}
+
+/// Waiting for somebody to let go: short naps first, then longer ones, never all in step.
+struct Wait {
+    since: Instant,
+    limit: Duration,
+    nap: Duration,
+}
+
+impl Wait {
+    const SHORTEST: Duration = Duration::from_micros(50);
+    const LONGEST: Duration = Duration::from_millis(5);
+
+    fn new(limit: Duration) -> Self {
+        Self { since: Instant::now(), limit, nap: Self::SHORTEST }
+    }
+
+    fn waited(&self) -> Duration {
+        self.since.elapsed()
+    }
+
+    /// `false` when the time is over.
+    fn pause(&mut self) -> bool {
+        if self.waited() >= self.limit {
+            return false;
+        }
+        // The low digits of the clock are as good as dice here.
+        let dice = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        files::nap(self.nap.mul_f64(0.5 + f64::from(dice.subsec_nanos() % 1000) / 1000.0));
+        self.nap = (self.nap * 3 / 2).min(Self::LONGEST);
+        true
+    }
+}
