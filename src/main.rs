@@ -1,1 +1,3 @@
+//! The `quarterdeck` program.
+
 fn main() {}

@@ -4,6 +4,7 @@
 //! a change, or written by a program that keeps one side only, reads the same as a whole one.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::ids::TaskId;
 use super::task::{Status, Task, id_list};
@@ -22,64 +23,112 @@ fn path(cycle: &[TaskId]) -> String {
     steps.join(" → ")
 }
 
-/// Who blocks whom among the tasks of one list. Ids that no task has are left out.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Graph {
-    blockers: BTreeMap<TaskId, BTreeSet<TaskId>>,
-    blocked: BTreeMap<TaskId, BTreeSet<TaskId>>,
+/// `blocker` must be completed before `waiting` can begin.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Edge {
+    pub blocker: TaskId,
+    pub waiting: TaskId,
 }
 
-impl Graph {
-    pub fn of<'a>(tasks: impl IntoIterator<Item = &'a Task> + Clone) -> Self {
-        let known: BTreeSet<&TaskId> = tasks.clone().into_iter().map(|task| &task.id).collect();
-        let mut graph = Self::default();
-        for id in &known {
-            graph.blockers.entry((*id).clone()).or_default();
-            graph.blocked.entry((*id).clone()).or_default();
-        }
-        for task in tasks {
-            for blocker in task.blocked_by.iter().filter(|id| known.contains(id)) {
-                graph.link(blocker, &task.id);
-            }
-            for waiting in task.blocks.iter().filter(|id| known.contains(id)) {
-                graph.link(&task.id, waiting);
-            }
-        }
-        graph
+type Links = BTreeMap<TaskId, BTreeSet<TaskId>>;
+
+/// The tasks of one list, with the questions that people and agents ask of them.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct TaskSet {
+    tasks: BTreeMap<TaskId, Arc<Task>>,
+    /// Who waits for whom, both ways round; ids that no task has may be among them.
+    blockers: Links,
+    blocked: Links,
+}
+
+impl FromIterator<Task> for TaskSet {
+    fn from_iter<I: IntoIterator<Item = Task>>(tasks: I) -> Self {
+        let mut set = Self::default();
+        tasks.into_iter().for_each(|task| set.put(task));
+        set
+    }
+}
+
+impl TaskSet {
+    pub fn get(&self, id: &TaskId) -> Option<&Task> {
+        self.tasks.get(id).map(Arc::as_ref)
     }
 
-    fn link(&mut self, blocker: &TaskId, waiting: &TaskId) {
-        self.blockers.entry(waiting.clone()).or_default().insert(blocker.clone());
-        self.blocked.entry(blocker.clone()).or_default().insert(waiting.clone());
+    /// By id.
+    pub fn iter(&self) -> impl Iterator<Item = &Task> {
+        self.tasks.values().map(Arc::as_ref)
+    }
+
+    /// Adds a task, or puts it in the place of its earlier version. Costs what its own edges
+    /// cost, however long the list is.
+    pub fn put(&mut self, task: Task) {
+        self.remove(&task.id);
+        for edge in edges_of(&task) {
+            self.blockers.entry(edge.waiting.clone()).or_default().insert(edge.blocker.clone());
+            self.blocked.entry(edge.blocker).or_default().insert(edge.waiting);
+        }
+        self.tasks.insert(task.id.clone(), Arc::new(task));
+    }
+
+    pub fn remove(&mut self, id: &TaskId) -> Option<Arc<Task>> {
+        let gone = self.tasks.remove(id)?;
+        for Edge { blocker, waiting } in edges_of(&gone) {
+            let other = if blocker == *id { &waiting } else { &blocker };
+            let still = self.tasks.get(other).is_some_and(|task| names(task, &blocker, &waiting));
+            if !still {
+                unlink(&mut self.blockers, &waiting, &blocker);
+                unlink(&mut self.blocked, &blocker, &waiting);
+            }
+        }
+        Some(gone)
     }
 
     /// What `id` waits for, finished or not.
     pub fn blockers(&self, id: &TaskId) -> impl Iterator<Item = &TaskId> {
-        self.blockers.get(id).into_iter().flatten()
+        let named = self.blockers.get(id).into_iter().flatten();
+        named.filter(|other| self.tasks.contains_key(other))
     }
 
     /// What waits for `id`.
     pub fn blocked(&self, id: &TaskId) -> impl Iterator<Item = &TaskId> {
-        self.blocked.get(id).into_iter().flatten()
+        let named = self.blocked.get(id).into_iter().flatten();
+        named.filter(|other| self.tasks.contains_key(other))
     }
 
-    /// Adds `blocker` → `waiting`, or says why not.
-    pub fn add(&mut self, blocker: &TaskId, waiting: &TaskId) -> Result<(), GraphError> {
-        for id in [blocker, waiting] {
-            if !self.blockers.contains_key(id) {
+    /// Blockers of `id` that are not completed. Completing a task does not change the files of
+    /// those that wait for it, so this is the only meaning of "blocked".
+    pub fn open_blockers(&self, id: &TaskId) -> Vec<TaskId> {
+        let open = |id: &&TaskId| self.get(id).is_some_and(Task::is_open);
+        self.blockers(id).filter(open).cloned().collect()
+    }
+
+    /// Free to be claimed: pending, nobody's, nothing open before it.
+    pub fn is_ready(&self, task: &Task) -> bool {
+        task.status == Status::Pending
+            && task.owner().is_none()
+            && !task.is_internal()
+            && self.open_blockers(&task.id).is_empty()
+    }
+
+    /// Whether these edges may be added, all together.
+    pub fn check(&self, new: &[Edge]) -> Result<(), GraphError> {
+        for id in new.iter().flat_map(|edge| [&edge.blocker, &edge.waiting]) {
+            if !self.tasks.contains_key(id) {
                 return Err(GraphError::Unknown(id.clone()));
             }
         }
-        if let Some(mut way) = self.way(waiting, blocker) {
-            way.push(waiting.clone());
-            return Err(GraphError::Cycle(way));
+        for (at, edge) in new.iter().enumerate() {
+            // What this edge would close into a circle, given the ones before it.
+            if let Some(mut way) = self.way(&edge.waiting, &edge.blocker, &new[..at]) {
+                way.push(edge.waiting.clone());
+                return Err(GraphError::Cycle(way));
+            }
         }
-        self.link(blocker, waiting);
         Ok(())
     }
 
-    /// A way along the edges, both ends included.
-    fn way(&self, from: &TaskId, to: &TaskId) -> Option<Vec<TaskId>> {
+    /// A way along the edges and the `extra` ones, both ends included.
+    fn way(&self, from: &TaskId, to: &TaskId, extra: &[Edge]) -> Option<Vec<TaskId>> {
         let mut came_from: BTreeMap<&TaskId, &TaskId> = BTreeMap::new();
         let mut open = vec![from];
         while let Some(here) = open.pop() {
@@ -93,7 +142,8 @@ impl Graph {
                 way.reverse();
                 return Some(way);
             }
-            for next in self.blocked(here) {
+            let added = extra.iter().filter(|edge| edge.blocker == *here).map(|e| &e.waiting);
+            for next in self.blocked(here).chain(added) {
                 if next != from && !came_from.contains_key(next) {
                     came_from.insert(next, here);
                     open.push(next);
@@ -107,7 +157,7 @@ impl Graph {
     /// Ids on a cycle (other programs allow them) come last, in their order.
     pub fn in_order(&self) -> Vec<TaskId> {
         let mut waiting: BTreeMap<&TaskId, usize> =
-            self.blockers.iter().map(|(id, blockers)| (id, blockers.len())).collect();
+            self.tasks.keys().map(|id| (id, self.blockers(id).count())).collect();
         let mut ready: BTreeSet<&TaskId> =
             waiting.iter().filter(|(_, left)| **left == 0).map(|(id, _)| *id).collect();
         let mut order = Vec::with_capacity(waiting.len());
@@ -126,50 +176,6 @@ impl Graph {
         order.extend(waiting.into_keys().cloned());
         order
     }
-}
-
-/// A set of tasks with the questions that people and agents ask of it.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct TaskSet {
-    tasks: BTreeMap<TaskId, Task>,
-    graph: Graph,
-}
-
-impl TaskSet {
-    pub fn new(tasks: impl IntoIterator<Item = Task>) -> Self {
-        let tasks: BTreeMap<TaskId, Task> =
-            tasks.into_iter().map(|task| (task.id.clone(), task)).collect();
-        let graph = Graph::of(tasks.values());
-        Self { tasks, graph }
-    }
-
-    pub fn get(&self, id: &TaskId) -> Option<&Task> {
-        self.tasks.get(id)
-    }
-
-    /// By id.
-    pub fn iter(&self) -> impl Iterator<Item = &Task> {
-        self.tasks.values()
-    }
-
-    pub fn graph(&self) -> &Graph {
-        &self.graph
-    }
-
-    /// Blockers of `id` that are not completed. Completing a task does not change the files of
-    /// those that wait for it, so this is the only meaning of "blocked".
-    pub fn open_blockers(&self, id: &TaskId) -> Vec<TaskId> {
-        let open = |id: &&TaskId| self.get(id).is_some_and(Task::is_open);
-        self.graph.blockers(id).filter(open).cloned().collect()
-    }
-
-    /// Free to be claimed: pending, nobody's, nothing open before it.
-    pub fn is_ready(&self, task: &Task) -> bool {
-        task.status == Status::Pending
-            && task.owner().is_none()
-            && !task.is_internal()
-            && self.open_blockers(&task.id).is_empty()
-    }
 
     /// One line as lists show it: `#3 [pending] Task C (alice) [blocked by #1, #2]`.
     pub fn line(&self, task: &Task) -> String {
@@ -183,9 +189,32 @@ impl TaskSet {
     }
 }
 
+/// The edges that a task itself names.
+fn edges_of(task: &Task) -> impl Iterator<Item = Edge> {
+    let before =
+        task.blocked_by.iter().map(|id| Edge { blocker: id.clone(), waiting: task.id.clone() });
+    let after = task.blocks.iter().map(|id| Edge { blocker: task.id.clone(), waiting: id.clone() });
+    before.chain(after)
+}
+
+fn names(task: &Task, blocker: &TaskId, waiting: &TaskId) -> bool {
+    (task.id == *waiting && task.blocked_by.contains(blocker))
+        || (task.id == *blocker && task.blocks.contains(waiting))
+}
+
+fn unlink(links: &mut Links, from: &TaskId, to: &TaskId) {
+    if let Some(ends) = links.get_mut(from) {
+        ends.remove(to);
+        if ends.is_empty() {
+            links.remove(from);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn task(id: u64, blocked_by: &[u64], status: Status) -> Task {
         Task {
@@ -196,7 +225,7 @@ mod tests {
             owner: None,
             status,
             blocks: Vec::new(),
-            blocked_by: blocked_by.iter().copied().map(TaskId::from).collect(),
+            blocked_by: ids(blocked_by),
             metadata: None,
         }
     }
@@ -205,34 +234,32 @@ mod tests {
         ids.iter().copied().map(TaskId::from).collect()
     }
 
+    fn edge(blocker: u64, waiting: u64) -> Edge {
+        Edge { blocker: TaskId::from(blocker), waiting: TaskId::from(waiting) }
+    }
+
     #[test]
     fn a_cycle_is_refused_and_named() {
-        let tasks = [
-            task(1, &[], Status::Pending),
-            task(2, &[1], Status::Pending),
-            task(3, &[2], Status::Pending),
-        ];
-        let mut graph = Graph::of(&tasks);
-        let refused = graph.add(&TaskId::from(3), &TaskId::from(1)).unwrap_err();
-        assert_eq!(refused.to_string(), "that would be a cycle: #1 → #2 → #3 → #1");
-        let alone = graph.add(&TaskId::from(2), &TaskId::from(2)).unwrap_err();
-        assert_eq!(alone.to_string(), "that would be a cycle: #2 → #2");
-        let unknown = graph.add(&TaskId::from(9), &TaskId::from(2)).unwrap_err();
-        assert_eq!(unknown.to_string(), "there is no task #9");
-        assert_eq!(graph, Graph::of(&tasks), "a refused edge changes nothing");
+        let set: TaskSet = [(1, &[][..]), (2, &[1]), (3, &[2]), (4, &[])]
+            .map(|(id, before)| task(id, before, Status::Pending))
+            .into_iter()
+            .collect();
+        let refused = |edges: &[Edge]| set.check(edges).unwrap_err().to_string();
+        assert_eq!(refused(&[edge(3, 1)]), "that would be a cycle: #1 → #2 → #3 → #1");
+        assert_eq!(refused(&[edge(2, 2)]), "that would be a cycle: #2 → #2");
+        assert_eq!(refused(&[edge(9, 2)]), "there is no task #9");
+        let together = refused(&[edge(3, 4), edge(4, 1)]);
+        assert_eq!(together, "that would be a cycle: #1 → #2 → #3 → #4 → #1");
+        assert_eq!(set.check(&[edge(3, 4), edge(1, 4)]), Ok(()));
     }
 
     #[test]
     fn blockers_come_first_and_cycles_do_not_hide_anyone() {
-        let tasks = [
-            task(1, &[4], Status::Pending),
-            task(2, &[], Status::Pending),
-            task(3, &[1, 2], Status::Pending),
-            task(4, &[], Status::Pending),
-            task(5, &[6], Status::Pending),
-            task(6, &[5], Status::Pending),
-        ];
-        assert_eq!(Graph::of(&tasks).in_order(), ids(&[2, 4, 1, 3, 5, 6]));
+        let set: TaskSet = [(1, &[4][..]), (2, &[]), (3, &[1, 2]), (4, &[]), (5, &[6]), (6, &[5])]
+            .map(|(id, before)| task(id, before, Status::Pending))
+            .into_iter()
+            .collect();
+        assert_eq!(set.in_order(), ids(&[2, 4, 1, 3, 5, 6]));
     }
 
     #[test]
@@ -242,10 +269,37 @@ mod tests {
         let mut two = task(2, &[], Status::InProgress);
         two.blocks = ids(&[3]);
         // 3 itself names a finished blocker and one that is gone; 2 is named from the other side.
-        let set = TaskSet::new([one, two, task(3, &[1, 77], Status::Pending)]);
+        let set: TaskSet = [one, two, task(3, &[1, 77], Status::Pending)].into_iter().collect();
         let three = set.get(&TaskId::from(3)).unwrap();
         assert_eq!(set.open_blockers(&three.id), ids(&[2]));
         assert!(!set.is_ready(three));
         assert_eq!(set.line(three), "#3 [pending] Task 3 [blocked by #2]");
+    }
+
+    fn any_task() -> impl Strategy<Value = Task> {
+        let few = || prop::collection::vec(0u64..8, 0..4);
+        (0u64..8, few(), few()).prop_map(|(id, blocks, blocked_by)| Task {
+            blocks: ids(&blocks),
+            ..task(id, &blocked_by, Status::Pending)
+        })
+    }
+
+    proptest! {
+        /// However a set came about, it is the set of its tasks.
+        #[test]
+        fn changing_a_set_equals_making_it_anew(
+            steps in prop::collection::vec((any_task(), any::<bool>()), 0..24)
+        ) {
+            let mut grown = TaskSet::default();
+            for (task, stays) in steps {
+                let id = task.id.clone();
+                grown.put(task);
+                if !stays {
+                    grown.remove(&id);
+                }
+            }
+            let anew: TaskSet = grown.iter().cloned().collect();
+            prop_assert_eq!(grown, anew);
+        }
     }
 }

@@ -27,7 +27,8 @@ pub enum BadName {
     Reserved,
 }
 
-fn check(what: &'static str, name: &str) -> Result<(), BadName> {
+/// The rule for every name that we create.
+pub(crate) fn check(what: &'static str, name: &str) -> Result<(), BadName> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     let good = name.len() <= LONGEST
         && name.starts_with(|c: char| c.is_ascii_alphanumeric())

@@ -267,6 +267,55 @@ impl Body {
         json::to_compact(self)
     }
 
+    /// What it says in plain words, for lists that people read.
+    pub fn in_words(&self) -> String {
+        let because = |reason: &Option<String>| match reason {
+            Some(reason) => format!(": {reason}"),
+            None => String::new(),
+        };
+        match self {
+            Self::Plain(text) | Self::Unknown { text, .. } => text.clone(),
+            Self::TaskAssignment(task) => {
+                format!("Task #{} is yours: {}\n{}", task.task_id, task.subject, task.description)
+                    .trim_end()
+                    .to_owned()
+            }
+            Self::IdleNotification(idle) => {
+                let how = match &idle.idle_reason {
+                    Some(IdleReason::Interrupted) => "interrupted",
+                    Some(IdleReason::Failed) => "failed",
+                    Some(IdleReason::Other(reason)) => reason,
+                    Some(IdleReason::Available) | None => "idle",
+                };
+                let why = idle.failure_reason.as_ref().or(idle.last_message.as_ref());
+                format!(
+                    "{} is {how}{}",
+                    idle.from,
+                    because(&why.or(idle.summary.as_ref()).cloned())
+                )
+            }
+            Self::ShutdownRequest(ask) => format!("Please shut down{}", because(&ask.reason)),
+            Self::ShutdownApproved(answer) => format!("{} shuts down", answer.from),
+            Self::ShutdownRejected(answer) => {
+                format!("{} does not shut down: {}", answer.from, answer.reason)
+            }
+            Self::PlanApprovalRequest(ask) => {
+                format!("{} asks to approve a plan\n{}", ask.from, ask.plan_content)
+            }
+            Self::PlanApprovalResponse(answer) => match answer.approved {
+                true => "The plan is approved".to_owned(),
+                false => format!("The plan is rejected{}", because(&answer.feedback)),
+            },
+            Self::PermissionRequest(ask) => {
+                format!("{} asks to use {}: {}", ask.agent_id, ask.tool_name, ask.description)
+            }
+            Self::PermissionResponse(answer) => match &answer.outcome {
+                PermissionOutcome::Success { .. } => "Allowed".to_owned(),
+                PermissionOutcome::Error { error } => format!("Denied: {error}"),
+            },
+        }
+    }
+
     /// The protocol type that a text would be taken for, if any. Whoever sends plain text asks
     /// this first: mail must not be able to forge protocol.
     pub fn forged_type(text: &str) -> Option<&'static str> {

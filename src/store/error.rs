@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::protocol::graph::GraphError;
-use crate::protocol::ids::{AgentName, BadName, TaskId, TeamName};
+use crate::protocol::ids::{AgentName, AskId, BadName, SessionId, TaskId, TeamName};
 use crate::protocol::json::JsonError;
 
 #[derive(Debug, thiserror::Error)]
@@ -35,6 +35,10 @@ pub enum StoreError {
     NoTask(TaskId),
     #[error(transparent)]
     Graph(#[from] GraphError),
+    #[error("session `{session}` is running already; end it first, or go on with another one")]
+    SessionRunning { session: SessionId },
+    #[error("there is an ask `{0}` already; a new version of it is a revision")]
+    AskExists(AskId),
 }
 
 /// Why a file does not count as what it should be.
@@ -48,6 +52,10 @@ pub enum Damage {
     TooLarge { size: u64, limit: u64 },
     #[error("a directory stands where a file should be")]
     Directory,
+    #[error("JSON, but not an object")]
+    NotAnObject,
+    #[error("it holds {0}, which belongs in a file of another name")]
+    Misplaced(String),
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -78,5 +86,37 @@ impl StoreError {
 
     pub fn broken(path: &Path, source: impl Into<Damage>) -> Self {
         Self::Broken { path: path.to_owned(), source: source.into() }
+    }
+}
+
+/// Something in a file that was passed over so that the rest could be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    pub path: PathBuf,
+    pub what: String,
+}
+
+impl Problem {
+    pub fn new(path: &Path, what: impl Into<String>) -> Self {
+        Self { path: path.to_owned(), what: what.into() }
+    }
+}
+
+impl std::fmt::Display for Problem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.path.display(), self.what)
+    }
+}
+
+impl StoreError {
+    /// This error as something that was passed over; `path` is what was being read.
+    pub fn problem_of(&self, path: &Path) -> Problem {
+        if let Self::Broken { source, .. } = self {
+            return Problem::new(path, format!("broken: {source}"));
+        }
+        if let Self::Io { action, source, .. } = self {
+            return Problem::new(path, format!("cannot {action}: {source}"));
+        }
+        Problem::new(path, self.to_string())
     }
 }

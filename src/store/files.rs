@@ -149,17 +149,32 @@ pub fn sync_dir_of(path: &Path) -> io::Result<()> {
 pub struct Signature {
     inode: u64,
     size: u64,
+    /// Of the content, the name or the mode: a file made readable again is another version.
     changed: (i64, i64),
 }
 
 impl Signature {
     /// `None` where there is nothing, or no regular file.
     pub fn of(path: &Path) -> Option<Self> {
-        let metadata = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
-        Some(Self {
+        fs::metadata(path).ok().filter(fs::Metadata::is_file).as_ref().map(Self::from)
+    }
+
+    /// Whether every later write will show. For a moment after a write, another one may leave
+    /// the same size and the same time: clocks of file systems tick every few milliseconds, some
+    /// every other second.
+    pub fn is_settled(&self) -> bool {
+        let (seconds, nanos) = self.changed;
+        let coarsest = if nanos == 0 { 2_000 } else { 50 };
+        now().millis() - (seconds * 1000 + nanos / 1_000_000) > coarsest
+    }
+}
+
+impl From<&fs::Metadata> for Signature {
+    fn from(metadata: &fs::Metadata) -> Self {
+        Self {
             inode: metadata.ino(),
             size: metadata.len(),
-            changed: (metadata.mtime(), metadata.mtime_nsec()),
-        })
+            changed: (metadata.ctime(), metadata.ctime_nsec()),
+        }
     }
 }

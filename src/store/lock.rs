@@ -18,6 +18,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::io::Errno;
+
 use super::error::{LockError, StoreError};
 use super::files::{self, Durability};
 use super::lock_keeper;
@@ -111,10 +114,18 @@ impl Locks {
         Ok(Held { inner, durability: self.durability, patience: self.patience, after_crash })
     }
 
-    /// Removes a domain's file. Only from inside the domain, when what it guards is gone.
+    /// Removes the file of a domain and of all below it, when what they guard is gone.
     pub fn forget(&self, domain: &[&str]) {
-        // Somebody may have removed it before: the aim is that it is gone.
-        let _ = fs::remove_file(self.file(domain));
+        let path = self.file(domain);
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        for entry in fs::read_dir(&self.dir).into_iter().flatten().flatten() {
+            let file = entry.file_name().to_string_lossy().into_owned();
+            let below = file.strip_prefix(&name).is_some_and(|rest| rest.starts_with('~'));
+            if file == name || below {
+                // Somebody may have removed it before: the aim is that it is gone.
+                let _ = fs::remove_file(entry.path());
+            }
+        }
     }
 }
 
@@ -135,26 +146,59 @@ impl Held {
         }
         let mut wait = Wait::new(self.patience);
         loop {
-            match fs::create_dir(&path) {
-                Ok(()) => break,
-                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(failed(error)),
-            }
-            let Some(theirs) = LockDir::at(&path).map_err(failed)? else { continue };
-            let age = age(Ok(theirs.touched));
-            if age > STALE && theirs.remove() {
-                tracing::info!(lock = %path.display(), ?age, "took over a stale lock");
-            } else if !wait.pause() {
-                return Err(LockError::Held { lock: path, age, waited: wait.waited() });
+            match LockDir::at(&path).map_err(failed)? {
+                None if self.make(&path).map_err(failed)? => return Ok(()),
+                None => {} // somebody was quicker
+                Some(theirs) => {
+                    let age = age(Ok(theirs.touched));
+                    if age > STALE && theirs.remove() {
+                        tracing::info!(lock = %path.display(), ?age, "took over a stale lock");
+                    } else if !wait.pause() {
+                        return Err(LockError::Held { lock: path, age, waited: wait.waited() });
+                    }
+                }
             }
         }
-        let Some(ours) = LockDir::at(&path).map_err(failed)? else {
-            return Err(LockError::Lost { lock: path });
-        };
+    }
+
+    /// Makes a lock directory, `false` if there is one. It is made under another name, recorded
+    /// and then renamed: however soon we die, the record says whose it is.
+    fn make(&self, path: &Path) -> io::Result<bool> {
+        let unnamed = files::temporary(path);
+        self.note(&unnamed)?;
+        match fs::create_dir(&unnamed) {
+            // Left behind by somebody who died: make it anew, with a time of its own.
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                fs::remove_dir(&unnamed)?;
+                fs::create_dir(&unnamed)?;
+            }
+            outcome => outcome?,
+        }
+        let Some(mut ours) = LockDir::at(&unnamed)? else { return Ok(false) };
+        ours.path = path.to_owned();
         let mut inner = self.inner();
-        let recorded = inner.record.write_all(&ours.entry());
-        inner.taken.push(ours);
-        recorded.map_err(failed)
+        inner.record.write_all(&ours.entry())?;
+        match renameat_with(CWD, &unnamed, CWD, path, RenameFlags::NOREPLACE) {
+            Ok(()) => inner.taken.push(ours),
+            Err(Errno::EXIST | Errno::NOTEMPTY) => {
+                fs::remove_dir(&unnamed)?;
+                return Ok(false);
+            }
+            // Plain `rename` would replace an empty directory. Some file systems know no other:
+            // there, a holder that dies right here is only noticed when its lock is stale.
+            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
+                fs::remove_dir(&unnamed)?;
+                match fs::create_dir(path) {
+                    Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(false),
+                    outcome => outcome?,
+                }
+                let Some(ours) = LockDir::at(path)? else { return Ok(false) };
+                inner.record.write_all(&ours.entry())?;
+                inner.taken.push(ours);
+            }
+            Err(error) => return Err(error.into()),
+        }
+        Ok(true)
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {

@@ -4,22 +4,49 @@
 //! program holds a lock; async callers use `spawn_blocking`. What was acknowledged is on disk,
 //! whatever dies afterwards.
 
+pub mod asks;
 pub mod error;
 pub mod files;
+pub mod journal;
+mod journal_reader;
+pub mod lines;
 pub mod lock;
 mod lock_keeper;
+pub mod mailbox;
+pub mod plans;
+pub mod roster;
+pub mod tasks;
+pub mod transcript;
+pub mod watch;
 
-pub use error::StoreError;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+pub use error::{Problem, StoreError};
 pub use files::Durability;
 
+use crate::protocol::ids::TeamDir;
+use crate::protocol::team::Team;
 use crate::settings::paths::Home;
+use files::Signature;
 use lock::Locks;
+use mailbox::Mailbox;
+use roster::Rosters;
+use tasks::{TaskCache, TaskList};
 
 /// All durable state below one home directory. Cheap to clone; every clone is the same state.
 #[derive(Debug, Clone)]
 pub struct Store {
     home: Home,
     locks: Locks,
+    caches: Arc<Caches>,
+}
+
+/// What was read before and need not be read again while its file is the same.
+#[derive(Debug, Default)]
+struct Caches {
+    teams: Mutex<HashMap<TeamDir, (Signature, Arc<Team>)>>,
+    tasks: Mutex<HashMap<TeamDir, Arc<Mutex<TaskCache>>>>,
 }
 
 impl Store {
@@ -29,7 +56,7 @@ impl Store {
             files::make_dir(&dir)?;
         }
         let locks = Locks::new(home.locks(), durability);
-        Ok(Self { home, locks })
+        Ok(Self { home, locks, caches: Arc::default() })
     }
 
     pub fn home(&self) -> &Home {
@@ -40,4 +67,39 @@ impl Store {
     pub fn locks(&self) -> &Locks {
         &self.locks
     }
+
+    pub fn rosters(&self) -> Rosters<'_> {
+        Rosters::new(self)
+    }
+
+    pub fn mail(&self, team: &TeamDir) -> Mailbox<'_> {
+        Mailbox::new(self, team.clone())
+    }
+
+    pub fn tasks(&self, list: &TeamDir) -> TaskList<'_> {
+        let cache = Arc::clone(entry_of(&self.caches.tasks).entry(list.clone()).or_default());
+        TaskList::new(self, list.clone(), cache)
+    }
+
+    fn cached_team(&self, dir: &TeamDir) -> Option<(Signature, Arc<Team>)> {
+        entry_of(&self.caches.teams).get(dir).cloned()
+    }
+
+    fn cache_team(&self, dir: &TeamDir, team: Option<(Signature, Arc<Team>)>) {
+        let mut teams = entry_of(&self.caches.teams);
+        match team {
+            Some(known) => teams.insert(dir.clone(), known),
+            None => teams.remove(dir),
+        };
+    }
+
+    fn forget_team(&self, dir: &TeamDir) {
+        entry_of(&self.caches.teams).remove(dir);
+        entry_of(&self.caches.tasks).remove(dir);
+    }
+}
+
+/// A cache is whole after every step, so one that a panic left behind can be used.
+fn entry_of<T>(cache: &Mutex<T>) -> MutexGuard<'_, T> {
+    cache.lock().unwrap_or_else(PoisonError::into_inner)
 }
