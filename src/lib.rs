@@ -4,6 +4,7 @@
 //! (durable state), `cli` (the commands). Imports go downwards only; `tests/house_rules.rs`
 //! checks it.
 
+pub mod cli;
 pub mod protocol;
 pub mod settings;
 pub mod store;

@@ -1,3 +1,7 @@
-//! The `quarterdeck` program.
+//! The `quarterdeck` program: everything is in the library.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    quarterdeck::cli::run()
+}

@@ -1,0 +1,224 @@
+//! What can be typed. The texts here are the manual.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Command a team of coding agents from one terminal.
+///
+/// So far this program keeps a team's durable state: rosters, mailboxes and shared tasks, in the
+/// files that the ecosystem uses. Several programs may use the same files at once.
+#[derive(Debug, Parser)]
+#[command(
+    name = "quarterdeck",
+    version,
+    propagate_version = true,
+    after_help = "Exit codes: 0 done; 1 the answer is no (not found, refused); 2 wrong usage or \
+                  bad input.\n\nEnvironment: QUARTERDECK_HOME (the home directory), \
+                  QUARTERDECK_LOG (what is logged: error, warn, info, debug), \
+                  QUARTERDECK_FSYNC=1 (every write survives a power failure)."
+)]
+pub struct Cli {
+    /// Where all state is kept; `~/.claude` shares it with Claude Code
+    #[arg(long, global = true, value_name = "DIR")]
+    pub home: Option<PathBuf>,
+    /// Print one JSON value (with --follow: one per line) instead of text
+    #[arg(long, global = true)]
+    pub json: bool,
+    #[command(subcommand)]
+    pub command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Teams and who is in them
+    #[command(subcommand)]
+    Team(TeamCommand),
+    /// The shared task list of a team
+    #[command(subcommand)]
+    Task(TaskCommand),
+    /// Send a message to a member of a team, or to all
+    Send(Send),
+    /// Read the inbox of a member
+    Inbox(Inbox),
+}
+
+#[derive(Debug, Subcommand)]
+pub enum TeamCommand {
+    /// Make a team with its lead
+    Create {
+        /// Letters, digits, `_` and `-`; at most 64
+        name: String,
+        #[arg(long, value_name = "TEXT")]
+        description: Option<String>,
+        /// Where the lead works [default: the current directory]
+        #[arg(long, value_name = "DIR")]
+        cwd: Option<PathBuf>,
+        /// The model the lead uses
+        #[arg(long, value_name = "MODEL")]
+        model: Option<String>,
+    },
+    /// All teams
+    List,
+    /// One team and its members
+    Show { name: String },
+    /// Delete a team with its inboxes and tasks
+    Delete {
+        name: String,
+        /// Even while members are in it
+        #[arg(long)]
+        force: bool,
+    },
+    /// Add a teammate; a name that is taken becomes `name-2`
+    Join(Join),
+    /// Take a teammate off the roster and release its tasks
+    Leave { team: String, agent: String },
+}
+
+#[derive(Debug, Args)]
+pub struct Join {
+    pub team: String,
+    pub agent: String,
+    /// The kind of agent
+    #[arg(long = "type", value_name = "TYPE", default_value = "general-purpose")]
+    pub kind: String,
+    /// What it is to do; also put into its inbox
+    #[arg(long, value_name = "TEXT")]
+    pub prompt: Option<String>,
+    /// The model it uses
+    #[arg(long, value_name = "MODEL")]
+    pub model: Option<String>,
+    /// Where it works [default: the current directory]
+    #[arg(long, value_name = "DIR")]
+    pub cwd: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum TaskCommand {
+    /// Add a task
+    Add(Add),
+    /// All tasks by id
+    List {
+        team: String,
+        /// Only those that can be claimed now
+        #[arg(long)]
+        ready: bool,
+        /// Only those of this agent
+        #[arg(long, value_name = "NAME")]
+        owner: Option<String>,
+        /// Also bookkeeping tasks of other programs
+        #[arg(long)]
+        all: bool,
+    },
+    /// One task
+    Show { team: String, id: String },
+    /// Draw which tasks wait for which
+    Dag { team: String },
+    /// Change a task
+    Update(Update),
+    /// Take a task: the given one, or the lowest that is free
+    Claim {
+        team: String,
+        id: Option<String>,
+        /// Who claims it
+        #[arg(long = "as", value_name = "NAME")]
+        agent: String,
+        /// Refuse while NAME has another open task
+        #[arg(long)]
+        one_at_a_time: bool,
+    },
+    /// Delete a task and every mention of it
+    Delete { team: String, id: String },
+}
+
+#[derive(Debug, Args)]
+pub struct Add {
+    pub team: String,
+    /// What is to be done; `-` with --lines reads subjects from standard input
+    pub subject: String,
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    pub description: String,
+    /// What to show while it is being done ("Fixing the parser")
+    #[arg(long, value_name = "TEXT")]
+    pub active_form: Option<String>,
+    /// Ids of tasks that must be completed first
+    #[arg(long, value_name = "IDS", value_delimiter = ',')]
+    pub blocked_by: Vec<String>,
+    /// A JSON object to keep with the task
+    #[arg(long, value_name = "JSON")]
+    pub metadata: Option<String>,
+    /// One task per line of standard input
+    #[arg(long)]
+    pub lines: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Update {
+    pub team: String,
+    pub id: String,
+    #[arg(long, value_enum)]
+    pub status: Option<StatusArg>,
+    /// Whose it is; tells them. An empty name releases it
+    #[arg(long, value_name = "NAME")]
+    pub owner: Option<String>,
+    #[arg(long, value_name = "TEXT")]
+    pub subject: Option<String>,
+    #[arg(long, value_name = "TEXT")]
+    pub description: Option<String>,
+    #[arg(long, value_name = "TEXT")]
+    pub active_form: Option<String>,
+    /// Ids of tasks that must be completed before this one
+    #[arg(long, value_name = "IDS", value_delimiter = ',')]
+    pub add_blocked_by: Vec<String>,
+    /// Ids of tasks that must wait for this one
+    #[arg(long, value_name = "IDS", value_delimiter = ',')]
+    pub add_blocks: Vec<String>,
+    /// A JSON object merged into what is there; null deletes a key
+    #[arg(long, value_name = "JSON")]
+    pub metadata: Option<String>,
+    /// Who makes the change
+    #[arg(long, value_name = "NAME", default_value = "team-lead")]
+    pub from: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "snake_case")]
+pub enum StatusArg {
+    Pending,
+    InProgress,
+    Completed,
+    Deleted,
+}
+
+#[derive(Debug, Args)]
+pub struct Send {
+    pub team: String,
+    /// A member's name, or '*' for everybody but the sender
+    pub to: String,
+    /// The message; `-` reads it from standard input
+    pub text: String,
+    /// Who sends it
+    #[arg(long, value_name = "NAME", default_value = "team-lead")]
+    pub from: String,
+    /// A few words for lists
+    #[arg(long, value_name = "TEXT")]
+    pub summary: Option<String>,
+    /// One message per line of standard input, each stored before the next is read
+    #[arg(long)]
+    pub lines: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Inbox {
+    pub team: String,
+    pub name: String,
+    /// Only messages that were not read yet
+    #[arg(long)]
+    pub unread: bool,
+    /// Mark what is printed as read
+    #[arg(long)]
+    pub mark_read: bool,
+    /// Go on printing messages as they arrive, until interrupted
+    #[arg(long)]
+    pub follow: bool,
+}

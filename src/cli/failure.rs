@@ -1,0 +1,113 @@
+//! How a command ends when it does not succeed, and which exit code that is.
+
+use std::io;
+
+use serde_json::{Value, json};
+
+use crate::protocol::graph::GraphError;
+use crate::protocol::ids::BadName;
+use crate::protocol::task::{Refusal, id_list};
+use crate::settings::paths::NoHome;
+use crate::store::StoreError;
+use crate::store::error::LockError;
+
+#[derive(Debug)]
+pub enum Failure {
+    /// The answer is no: exit 1.
+    No { reason: &'static str, message: String },
+    /// The question was wrong: exit 2.
+    BadInput { message: String },
+    /// Whoever read our output went away: not worth a word.
+    ReaderGone,
+}
+
+impl Failure {
+    pub fn no(reason: &'static str, message: impl Into<String>) -> Self {
+        Self::No { reason, message: message.into() }
+    }
+
+    pub fn bad_input(message: impl Into<String>) -> Self {
+        Self::BadInput { message: message.into() }
+    }
+
+    pub fn refused(id: &str, agent: &str, refusal: &Refusal) -> Self {
+        let message = match refusal {
+            Refusal::NotFound => format!("there is no task #{id}"),
+            Refusal::AlreadyClaimed(owner) => format!("task #{id} is {owner}'s already"),
+            Refusal::AlreadyResolved => format!("task #{id} is completed already"),
+            Refusal::Blocked(by) => format!("task #{id} is blocked by {}", id_list(by)),
+            Refusal::AgentBusy(with) => format!("{agent} is busy with {}", id_list(with)),
+        };
+        Self::No { reason: refusal.reason(), message }
+    }
+
+    pub const fn exit_code(&self) -> u8 {
+        match self {
+            Self::No { .. } => 1,
+            Self::BadInput { .. } => 2,
+            Self::ReaderGone => 0,
+        }
+    }
+
+    pub fn message(&self) -> &str {
+        match self {
+            Self::No { message, .. } | Self::BadInput { message } => message,
+            Self::ReaderGone => "",
+        }
+    }
+
+    pub fn to_json(&self) -> Value {
+        let reason = match self {
+            Self::No { reason, .. } => reason,
+            Self::BadInput { .. } => "bad_input",
+            Self::ReaderGone => "reader_gone",
+        };
+        json!({ "success": false, "reason": reason, "message": self.message() })
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        let message = error.to_string();
+        let reason = match error {
+            StoreError::Name(_) => return Self::bad_input(message),
+            StoreError::Io { .. } => "io",
+            StoreError::Broken { .. } => "broken_file",
+            StoreError::Lock(LockError::Held { .. }) => "locked",
+            StoreError::Lock(LockError::Lost { .. }) => "lock_lost",
+            StoreError::Lock(LockError::Io { .. }) => "io",
+            StoreError::TeamExists { .. } => "team_exists",
+            StoreError::NoTeam { .. } => "team_not_found",
+            StoreError::NoMember { .. } => "member_not_found",
+            StoreError::LeadStays => "lead_stays",
+            StoreError::SessionRunning { .. } => "session_running",
+            StoreError::AskExists(_) => "ask_exists",
+            StoreError::StillMembers { .. } => "still_members",
+            StoreError::NoTask(_) | StoreError::Graph(GraphError::Unknown(_)) => "task_not_found",
+            StoreError::Graph(GraphError::Cycle(_)) => "cycle",
+        };
+        Self::No { reason, message }
+    }
+}
+
+impl From<BadName> for Failure {
+    fn from(error: BadName) -> Self {
+        Self::bad_input(error.to_string())
+    }
+}
+
+impl From<NoHome> for Failure {
+    fn from(error: NoHome) -> Self {
+        Self::bad_input(error.to_string())
+    }
+}
+
+/// Only standard output and input are written and read here; the store has its own errors.
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            return Self::ReaderGone;
+        }
+        Self::no("io", error.to_string())
+    }
+}

@@ -1,0 +1,63 @@
+//! The command line: one file per family of commands.
+//!
+//! Exit codes: 0 done, 1 the answer is no (the reason is on stderr, and on stdout with
+//! `--json`), 2 wrong usage or bad input.
+
+mod args;
+mod dag;
+mod failure;
+mod log;
+mod mail;
+mod out;
+mod printable;
+mod task;
+mod team;
+
+use std::env;
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser};
+
+use crate::settings::paths::Home;
+use crate::store::{Durability, Store};
+use args::{Cli, Command};
+use failure::Failure;
+use out::Out;
+
+/// Runs the program with the arguments of this process.
+pub fn run() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // `--help` and `--version` arrive here too; clap knows which stream they belong on.
+            // Nothing can be done when that stream is closed.
+            let _ = error.print();
+            return if error.use_stderr() { ExitCode::from(2) } else { ExitCode::SUCCESS };
+        }
+    };
+    log::start();
+    let mut out = Out::new(cli.json);
+    let outcome = dispatch(cli, &mut out);
+    out.finish(outcome)
+}
+
+fn dispatch(cli: Cli, out: &mut Out) -> Result<(), Failure> {
+    let Some(command) = cli.command else {
+        return out.text(Cli::command().render_help().to_string().trim_end());
+    };
+    let home = Home::find(cli.home.as_deref())?;
+    let store = Store::open(home, durability())?;
+    match command {
+        Command::Team(command) => team::run(&store, command, out),
+        Command::Task(command) => task::run(&store, command, out),
+        Command::Send(send) => mail::send(&store, &send, out),
+        Command::Inbox(inbox) => mail::inbox(&store, &inbox, out),
+    }
+}
+
+fn durability() -> Durability {
+    match env::var("QUARTERDECK_FSYNC").as_deref() {
+        Ok("1" | "true" | "yes" | "on") => Durability::PowerLoss,
+        Ok(_) | Err(_) => Durability::ProcessCrash,
+    }
+}

@@ -1,0 +1,230 @@
+//! `quarterdeck task …`
+
+use std::io;
+
+use serde_json::{Map, Value, json};
+
+use super::args::{Add, StatusArg, TaskCommand, Update};
+use super::dag;
+use super::failure::Failure;
+use super::out::Out;
+use crate::protocol::graph::TaskSet;
+use crate::protocol::ids::{AgentName, TaskId, TeamDir};
+use crate::protocol::json::Json;
+use crate::protocol::task::{Status, Task, id_list};
+use crate::store::tasks::{Load, NewTask, Owner, TaskList, TaskPatch};
+use crate::store::{Store, StoreError, roster};
+
+pub fn run(store: &Store, command: TaskCommand, out: &mut Out) -> Result<(), Failure> {
+    match command {
+        TaskCommand::Add(new) => add(store, &new, out),
+        TaskCommand::List { team, ready, owner, all } => {
+            let owner = owner.as_deref().map(AgentName::found);
+            let wanted = |tasks: &TaskSet, task: &Task| {
+                (all || !task.is_internal())
+                    && (!ready || tasks.is_ready(task))
+                    && owner.as_ref().is_none_or(|owner| task.owner() == Some(owner))
+            };
+            list(&store.tasks(&find(store, &team)?), wanted, out)
+        }
+        TaskCommand::Show { team, id } => {
+            show(&store.tasks(&find(store, &team)?), &TaskId::found(&id), out)
+        }
+        TaskCommand::Dag { team } => draw(&store.tasks(&find(store, &team)?), out),
+        TaskCommand::Update(change) => update(store, &change, out),
+        TaskCommand::Claim { team, id, agent, one_at_a_time } => {
+            let load = if one_at_a_time { Load::OneAtATime } else { Load::AnyNumber };
+            let list = store.tasks(&find(store, &team)?);
+            claim(&list, id.as_deref(), &AgentName::found(&agent), load, out)
+        }
+        TaskCommand::Delete { team, id } => {
+            delete(&store.tasks(&find(store, &team)?), &TaskId::found(&id), out)
+        }
+    }
+}
+
+/// A team's list, or one that belongs to a session without a team.
+fn find(store: &Store, name: &str) -> Result<TeamDir, Failure> {
+    store.rosters().find(name).or_else(|missing| match TeamDir::found(name) {
+        Some(dir) if store.home().tasks(&dir).is_dir() => Ok(dir),
+        Some(_) | None => Err(missing.into()),
+    })
+}
+
+fn add(store: &Store, add: &Add, out: &mut Out) -> Result<(), Failure> {
+    let list = store.tasks(&find(store, &add.team)?);
+    let mut new = NewTask {
+        subject: add.subject.clone(),
+        description: add.description.clone(),
+        active_form: add.active_form.clone(),
+        blocked_by: ids(&add.blocked_by),
+        metadata: add.metadata.as_deref().map(object).transpose()?,
+    };
+    if !add.lines {
+        return created(&list.create(&new)?, out);
+    }
+    for line in io::stdin().lines() {
+        new.subject = line?;
+        if !new.subject.trim().is_empty() {
+            created(&list.create(&new)?, out)?;
+        }
+    }
+    Ok(())
+}
+
+fn created(task: &Task, out: &mut Out) -> Result<(), Failure> {
+    out.answer(task, || format!("Task #{} created successfully: {}", task.id, task.subject))
+}
+
+fn list(
+    list: &TaskList<'_>,
+    wanted: impl Fn(&TaskSet, &Task) -> bool,
+    out: &mut Out,
+) -> Result<(), Failure> {
+    let (values, lines) = list.look(|tasks| {
+        let chosen = || tasks.iter().filter(|task| wanted(tasks, task));
+        let values: Vec<Value> = chosen().map(|task| value(tasks, task)).collect();
+        (values, chosen().map(|task| tasks.line(task)).collect::<Vec<_>>())
+    })?;
+    out.problems(&list.problems());
+    out.answer(&values, || match lines.is_empty() {
+        true => "No tasks".to_owned(),
+        false => lines.join("\n"),
+    })
+}
+
+/// A task with what follows from the others.
+fn value(tasks: &TaskSet, task: &Task) -> Value {
+    let mut value = serde_json::to_value(task).unwrap_or_default();
+    value["openBlockers"] = json!(tasks.open_blockers(&task.id));
+    value["ready"] = json!(tasks.is_ready(task));
+    value
+}
+
+fn show(list: &TaskList<'_>, id: &TaskId, out: &mut Out) -> Result<(), Failure> {
+    // A file that is there and cannot be read is an error of its own, not "not found".
+    let mut document = list.document(id)?.ok_or_else(|| StoreError::NoTask(id.clone()))?;
+    let task = list.get(id)?.ok_or_else(|| StoreError::NoTask(id.clone()))?;
+    let (open, ready) = list.look(|tasks| (tasks.open_blockers(id), tasks.is_ready(&task)))?;
+    document.set("openBlockers", Json::of(&open), &[]);
+    document.set("ready", Json::from(ready), &[]);
+    out.document(&document, || {
+        let mut lines = vec![
+            format!("Task #{id}: {}", task.subject),
+            format!("Status: {}", task.status.as_str()),
+            format!("Description: {}", task.description),
+        ];
+        if let Some(owner) = task.owner() {
+            lines.push(format!("Owner: {owner}"));
+        }
+        if !open.is_empty() {
+            lines.push(format!("Blocked by: {}", id_list(&open)));
+        }
+        if !task.blocks.is_empty() {
+            lines.push(format!("Blocks: {}", id_list(&task.blocks)));
+        }
+        if let Some(metadata) = &task.metadata {
+            lines.push(format!("Metadata: {}", Json::of(metadata).compact()));
+        }
+        lines.join("\n")
+    })
+}
+
+fn draw(list: &TaskList<'_>, out: &mut Out) -> Result<(), Failure> {
+    let (nodes, edges, drawing) = list.look(|tasks| {
+        let shown = || tasks.iter().filter(|task| !task.is_internal());
+        let nodes: Vec<Value> = shown().map(|task| value(tasks, task)).collect();
+        let edges: Vec<Value> = shown()
+            .flat_map(|task| tasks.blockers(&task.id).map(|blocker| (blocker, &task.id)))
+            .map(|(blocker, waiting)| json!({ "blocker": blocker, "waiting": waiting }))
+            .collect();
+        (nodes, edges, dag::draw(tasks))
+    })?;
+    out.problems(&list.problems());
+    out.answer(&json!({ "tasks": nodes, "edges": edges }), || match nodes.is_empty() {
+        true => "No tasks".to_owned(),
+        false => drawing,
+    })
+}
+
+fn update(store: &Store, change: &Update, out: &mut Out) -> Result<(), Failure> {
+    let dir = find(store, &change.team)?;
+    let list = store.tasks(&dir);
+    let id = TaskId::found(&change.id);
+    let status = match change.status {
+        Some(StatusArg::Deleted) => return delete(&list, &id, out),
+        Some(StatusArg::Pending) => Some(Status::Pending),
+        Some(StatusArg::InProgress) => Some(Status::InProgress),
+        Some(StatusArg::Completed) => Some(Status::Completed),
+        None => None,
+    };
+    let has_team = store.home().config(&dir).exists();
+    let owner = match change.owner.as_deref() {
+        None => None,
+        Some("") => Some(Owner::Nobody),
+        Some(name) => {
+            let name = AgentName::found(name);
+            if has_team {
+                // A task that is given to nobody we know would wait for ever.
+                roster::member(&*store.rosters().team(&dir)?, &name)?;
+            }
+            Some(Owner::Agent(name))
+        }
+    };
+    let patch = TaskPatch {
+        subject: change.subject.clone(),
+        description: change.description.clone(),
+        active_form: change.active_form.clone(),
+        status,
+        owner,
+        add_blocks: ids(&change.add_blocks),
+        add_blocked_by: ids(&change.add_blocked_by),
+        metadata: change.metadata.as_deref().map(object).transpose()?,
+    };
+    let updated = list.update(&id, &patch)?;
+    if has_team && updated.fields.contains(&"owner") {
+        store.mail(&dir).assign(&updated.task, &AgentName::found(&change.from))?;
+    }
+    let value = json!({ "task": updated.task, "updatedFields": updated.fields });
+    out.answer(&value, || match updated.fields.is_empty() {
+        true => format!("Task #{id} is so already"),
+        false => format!("Updated task #{id} {}", updated.fields.join(", ")),
+    })
+}
+
+fn claim(
+    list: &TaskList<'_>,
+    id: Option<&str>,
+    agent: &AgentName,
+    load: Load,
+    out: &mut Out,
+) -> Result<(), Failure> {
+    let task = match id {
+        Some(id) => {
+            let outcome = list.claim(&TaskId::found(id), agent, load)?;
+            outcome.map_err(|refusal| Failure::refused(id, agent.as_str(), &refusal))?
+        }
+        None => match list.claim_next(agent, load)? {
+            Ok(Some(task)) => task,
+            Ok(None) => return Err(Failure::no("no_ready_task", "no task is free to be claimed")),
+            Err(refusal) => return Err(Failure::refused("", agent.as_str(), &refusal)),
+        },
+    };
+    let value = json!({ "success": true, "task": task });
+    out.answer(&value, || format!("{agent} claimed #{}: {}", task.id, task.subject))
+}
+
+fn delete(list: &TaskList<'_>, id: &TaskId, out: &mut Out) -> Result<(), Failure> {
+    list.delete(id)?;
+    out.answer(&json!({ "deleted": id }), || format!("Deleted task #{id}"))
+}
+
+fn ids(texts: &[String]) -> Vec<TaskId> {
+    let plain = texts.iter().map(|text| text.trim().trim_start_matches('#'));
+    plain.filter(|text| !text.is_empty()).map(TaskId::found).collect()
+}
+
+fn object(text: &str) -> Result<Map<String, Value>, Failure> {
+    serde_json::from_str(text)
+        .map_err(|error| Failure::bad_input(format!("--metadata is not a JSON object: {error}")))
+}

@@ -1,0 +1,9 @@
+//! The commands as people and scripts see them.
+#![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic, clippy::disallowed_methods)]
+
+mod cli {
+    mod commands;
+    mod follow;
+    mod stories;
+}
+mod support;
