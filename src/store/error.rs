@@ -50,8 +50,8 @@ pub enum Damage {
     NotText(usize),
     #[error("{size} bytes, more than the {limit} that such a file may have")]
     TooLarge { size: u64, limit: u64 },
-    #[error("a directory stands where a file should be")]
-    Directory,
+    #[error("a directory, or something else that is no file, stands where a file should be")]
+    NotAFile,
     #[error("JSON, but not an object")]
     NotAnObject,
     #[error("it holds {0}, which belongs in a file of another name")]

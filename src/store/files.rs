@@ -10,6 +10,8 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
+use rustix::fs::OFlags;
+
 use super::error::{Damage, StoreError};
 use crate::protocol::time::Stamp;
 
@@ -46,17 +48,23 @@ pub fn make_dir(path: &Path) -> Result<(), StoreError> {
     made.map_err(|source| StoreError::io("make the directory", path, source))
 }
 
+/// Opens whatever stands there without waiting for it: a pipe must not hold up a reader.
+pub fn open_to_read(path: &Path) -> io::Result<File> {
+    let at_once = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
+    OpenOptions::new().read(true).custom_flags(at_once).open(path)
+}
+
 /// The text of a file; `None` where there is no file.
 pub fn read_text(path: &Path, limit: u64) -> Result<Option<String>, StoreError> {
     let unreadable = |source| StoreError::io("read", path, source);
-    let mut file = match File::open(path) {
+    let mut file = match open_to_read(path) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(unreadable(error)),
     };
     let metadata = file.metadata().map_err(unreadable)?;
-    if metadata.is_dir() {
-        return Err(StoreError::broken(path, Damage::Directory));
+    if !metadata.is_file() {
+        return Err(StoreError::broken(path, Damage::NotAFile));
     }
     let size = metadata.len();
     if size > limit {

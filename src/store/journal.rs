@@ -359,7 +359,7 @@ mod tests {
         for seq in 1..=3 {
             backlog.push(event(seq));
         }
-        let damage = super::super::error::Damage::Directory;
+        let damage = super::super::error::Damage::NotAFile;
         backlog.write_out(|event| match event.seq {
             2 => Err(StoreError::broken(Path::new("x"), damage.clone())),
             seq => {

@@ -275,13 +275,13 @@ enum Shape {
 impl Shape {
     fn of(path: &Path) -> Result<Self, StoreError> {
         let look = || -> io::Result<Self> {
-            let mut file = match File::open(path) {
+            let mut file = match files::open_to_read(path) {
                 Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Self::Empty),
                 outcome => outcome?,
             };
             let metadata = file.metadata()?;
             let length = metadata.len();
-            if metadata.is_dir() || length > LARGEST {
+            if !metadata.is_file() || length > LARGEST {
                 return Ok(Self::Other);
             }
             let mut head = Vec::new();

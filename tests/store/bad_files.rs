@@ -65,7 +65,12 @@ fn an_inbox_that_breaks_off_keeps_what_was_whole() {
 fn whatever_stands_in_the_place_of_an_inbox_is_set_aside() {
     type Put<'a> = &'a dyn Fn(&Path);
     let huge = |path: &Path| File::create(path).unwrap().set_len(300 << 20).unwrap();
-    let stand_ins: [(&str, Put<'_>); 5] = [
+    let pipe = |path: &Path| {
+        let made = std::process::Command::new("mkfifo").arg(path).status().unwrap();
+        assert!(made.success());
+    };
+    let stand_ins: [(&str, Put<'_>); 6] = [
+        ("a pipe", &pipe),
         ("not JSON", &|path| fs::write(path, "hello").unwrap()),
         ("an object", &|path| fs::write(path, "{\"a\": 1}").unwrap()),
         ("not text", &|path| fs::write(path, [b'[', 0xff, 0xfe, b']']).unwrap()),

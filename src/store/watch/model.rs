@@ -269,7 +269,7 @@ fn look_at(path: &Path, known: Option<&Known>) -> Look {
     }
     match files::read_text(path, LARGEST) {
         Ok(Some(text)) => Look::Text { version, text },
-        Ok(None) | Err(StoreError::Broken { source: Damage::Directory, .. }) => Look::Gone,
+        Ok(None) | Err(StoreError::Broken { source: Damage::NotAFile, .. }) => Look::Gone,
         Err(StoreError::Broken { source, .. }) => {
             Look::Broken { version: Some(version), why: source.to_string() }
         }
