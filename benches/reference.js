@@ -10,6 +10,7 @@ const lockfile = require(path.join(modules, "proper-lockfile"));
 const full = fs.readFileSync(inbox, "utf8");
 const took = [];
 for (let round = 0; round < Number(rounds); round++) {
+  fs.unlinkSync(inbox);
   fs.writeFileSync(inbox, full);
   const since = process.hrtime.bigint();
   const release = lockfile.lockSync(inbox, { lockfilePath: `${inbox}.lock` });
