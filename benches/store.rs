@@ -37,7 +37,7 @@ struct Deck {
 impl Deck {
     fn new(durability: Durability) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let store = Store::open(Home::at(dir.path()), durability).unwrap();
+        let store = Store::open(Home::at(dir.path()), durability);
         let new = NewTeam {
             name: TeamName::new("t").unwrap(),
             description: None,
@@ -175,7 +175,7 @@ fn tasks(c: &mut Criterion) {
         c.bench_function(&format!("tasks/load/{count}"), |b| {
             b.iter(|| {
                 let fresh = Store::open(Home::at(deck.dir.path()), Durability::ProcessCrash);
-                fresh.unwrap().tasks(&deck.team).look(|tasks| tasks.iter().count()).unwrap()
+                fresh.tasks(&deck.team).look(|tasks| tasks.iter().count()).unwrap()
             });
         });
         c.bench_function(&format!("tasks/look, nothing changed/{count}"), |b| {

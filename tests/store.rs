@@ -7,6 +7,7 @@ mod store {
     mod compat;
     mod contention;
     mod crash;
+    mod hostile;
     mod journal;
     mod lines;
     mod locks;

@@ -22,7 +22,7 @@ pub struct Cli {
     /// Where all state is kept; `~/.claude` shares it with Claude Code
     #[arg(long, global = true, value_name = "DIR")]
     pub home: Option<PathBuf>,
-    /// Print one JSON value (with --follow: one per line) instead of text
+    /// Print one JSON value (with --follow and --lines: one per line) instead of text
     #[arg(long, global = true)]
     pub json: bool,
     #[command(subcommand)]
@@ -49,6 +49,7 @@ pub enum TeamCommand {
     Create {
         /// Letters, digits, `_` and `-`; at most 64
         name: String,
+        /// What the team is for
         #[arg(long, value_name = "TEXT")]
         description: Option<String>,
         /// Where the lead works [default: the current directory]
@@ -61,9 +62,13 @@ pub enum TeamCommand {
     /// All teams
     List,
     /// One team and its members
-    Show { name: String },
+    Show {
+        /// The team
+        name: String,
+    },
     /// Delete a team with its inboxes and tasks
     Delete {
+        /// The team
         name: String,
         /// Even while members are in it
         #[arg(long)]
@@ -72,12 +77,19 @@ pub enum TeamCommand {
     /// Add a teammate; a name that is taken becomes `name-2`
     Join(Join),
     /// Take a teammate off the roster and release its tasks
-    Leave { team: String, agent: String },
+    Leave {
+        /// The team
+        team: String,
+        /// Who leaves
+        agent: String,
+    },
 }
 
 #[derive(Debug, Args)]
 pub struct Join {
+    /// The team
     pub team: String,
+    /// Its name: letters, digits, `_` and `-`; at most 64
     pub agent: String,
     /// The kind of agent
     #[arg(long = "type", value_name = "TYPE", default_value = "general-purpose")]
@@ -99,6 +111,7 @@ pub enum TaskCommand {
     Add(Add),
     /// All tasks by id
     List {
+        /// The team, or a session's own list
         team: String,
         /// Only those that can be claimed now
         #[arg(long)]
@@ -111,14 +124,24 @@ pub enum TaskCommand {
         all: bool,
     },
     /// One task
-    Show { team: String, id: String },
+    Show {
+        /// The team, or a session's own list
+        team: String,
+        /// The task's number
+        id: String,
+    },
     /// Draw which tasks wait for which
-    Dag { team: String },
+    Dag {
+        /// The team, or a session's own list
+        team: String,
+    },
     /// Change a task
     Update(Update),
     /// Take a task: the given one, or the lowest that is free
     Claim {
+        /// The team, or a session's own list
         team: String,
+        /// The task's number
         id: Option<String>,
         /// Who claims it
         #[arg(long = "as", value_name = "NAME")]
@@ -128,14 +151,21 @@ pub enum TaskCommand {
         one_at_a_time: bool,
     },
     /// Delete a task and every mention of it
-    Delete { team: String, id: String },
+    Delete {
+        /// The team, or a session's own list
+        team: String,
+        /// The task's number
+        id: String,
+    },
 }
 
 #[derive(Debug, Args)]
 pub struct Add {
+    /// The team, or a session's own list
     pub team: String,
     /// What is to be done; `-` with --lines reads subjects from standard input
     pub subject: String,
+    /// All that somebody needs to know to do it
     #[arg(long, value_name = "TEXT", default_value = "")]
     pub description: String,
     /// What to show while it is being done ("Fixing the parser")
@@ -154,17 +184,23 @@ pub struct Add {
 
 #[derive(Debug, Args)]
 pub struct Update {
+    /// The team, or a session's own list
     pub team: String,
+    /// The task's number
     pub id: String,
+    /// How far it is; `deleted` deletes it
     #[arg(long, value_enum)]
     pub status: Option<StatusArg>,
     /// Whose it is; tells them. An empty name releases it
     #[arg(long, value_name = "NAME")]
     pub owner: Option<String>,
+    /// What is to be done
     #[arg(long, value_name = "TEXT")]
     pub subject: Option<String>,
+    /// All that somebody needs to know to do it
     #[arg(long, value_name = "TEXT")]
     pub description: Option<String>,
+    /// What to show while it is being done
     #[arg(long, value_name = "TEXT")]
     pub active_form: Option<String>,
     /// Ids of tasks that must be completed before this one
@@ -192,6 +228,7 @@ pub enum StatusArg {
 
 #[derive(Debug, Args)]
 pub struct Send {
+    /// The team
     pub team: String,
     /// A member's name, or '*' for everybody but the sender
     pub to: String,
@@ -210,7 +247,9 @@ pub struct Send {
 
 #[derive(Debug, Args)]
 pub struct Inbox {
+    /// The team
     pub team: String,
+    /// Whose inbox
     pub name: String,
     /// Only messages that were not read yet
     #[arg(long)]

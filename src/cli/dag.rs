@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use renderdag::{Ancestor, GraphRowRenderer, Renderer};
 use unicode_width::UnicodeWidthStr;
 
+use super::printable::one_line;
 use crate::protocol::graph::TaskSet;
 use crate::protocol::ids::TaskId;
 use crate::protocol::task::{Status, Task};
@@ -32,15 +33,20 @@ pub fn draw(tasks: &TaskSet) -> String {
     beside(&drawn)
 }
 
+/// A graph that is wider than this has its labels close to each row, not in one column.
+const WIDEST: usize = 40;
+
 /// Puts the labels in one column beside the graph. A row may have lines below its first.
 fn beside(drawn: &[(String, String)]) -> String {
     let graphs = || drawn.iter().flat_map(|(row, _)| row.lines()).map(str::trim_end);
-    let widest = graphs().map(str::width).max().unwrap_or(0);
+    let widest = graphs().map(str::width).max().filter(|width| *width <= WIDEST).unwrap_or(0);
     let mut lines = Vec::new();
     for (row, label) in drawn {
         for (at, graph) in row.lines().map(str::trim_end).enumerate() {
             lines.push(match at {
-                0 => format!("{graph}{}  {label}", " ".repeat(widest - graph.width())),
+                0 => {
+                    format!("{graph}{}  {label}", " ".repeat(widest.saturating_sub(graph.width())))
+                }
                 _ => graph.to_owned(),
             });
         }
@@ -53,6 +59,7 @@ fn glyph(status: Status) -> String {
         Status::Pending => "○",
         Status::InProgress => "●",
         Status::Completed => "✔",
+        Status::Other => "?",
     }
     .to_owned()
 }
@@ -60,7 +67,5 @@ fn glyph(status: Status) -> String {
 fn label(tasks: &TaskSet, task: &Task) -> String {
     let owner = task.owner().map(|owner| format!(" ({owner})")).unwrap_or_default();
     let ready = if tasks.is_ready(task) { " – ready" } else { "" };
-    // The renderer takes line breaks for rows of its own.
-    let subject = task.subject.replace(['\n', '\r'], " ");
-    format!("#{} {subject}{owner}{ready}", task.id)
+    one_line(&format!("#{} {}{owner}{ready}", task.id, task.subject))
 }

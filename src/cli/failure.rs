@@ -5,7 +5,7 @@ use std::io;
 use serde_json::{Value, json};
 
 use crate::protocol::graph::GraphError;
-use crate::protocol::ids::BadName;
+use crate::protocol::ids::{AgentName, BadName, TaskId};
 use crate::protocol::task::{Refusal, id_list};
 use crate::settings::paths::NoHome;
 use crate::store::StoreError;
@@ -17,8 +17,6 @@ pub enum Failure {
     No { reason: &'static str, message: String },
     /// The question was wrong: exit 2.
     BadInput { message: String },
-    /// Whoever read our output went away: not worth a word.
-    ReaderGone,
 }
 
 impl Failure {
@@ -30,7 +28,7 @@ impl Failure {
         Self::BadInput { message: message.into() }
     }
 
-    pub fn refused(id: &str, agent: &str, refusal: &Refusal) -> Self {
+    pub fn refused(id: &TaskId, agent: &AgentName, refusal: &Refusal) -> Self {
         let message = match refusal {
             Refusal::NotFound => format!("there is no task #{id}"),
             Refusal::AlreadyClaimed(owner) => format!("task #{id} is {owner}'s already"),
@@ -45,14 +43,12 @@ impl Failure {
         match self {
             Self::No { .. } => 1,
             Self::BadInput { .. } => 2,
-            Self::ReaderGone => 0,
         }
     }
 
     pub fn message(&self) -> &str {
         match self {
             Self::No { message, .. } | Self::BadInput { message } => message,
-            Self::ReaderGone => "",
         }
     }
 
@@ -60,7 +56,6 @@ impl Failure {
         let reason = match self {
             Self::No { reason, .. } => reason,
             Self::BadInput { .. } => "bad_input",
-            Self::ReaderGone => "reader_gone",
         };
         json!({ "success": false, "reason": reason, "message": self.message() })
     }
@@ -70,14 +65,18 @@ impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         let message = error.to_string();
         let reason = match error {
-            StoreError::Name(_) => return Self::bad_input(message),
+            StoreError::Name(_) | StoreError::Unreadable(_) | StoreError::Forged(_) => {
+                return Self::bad_input(message);
+            }
             StoreError::Io { .. } => "io",
             StoreError::Broken { .. } => "broken_file",
-            StoreError::Lock(LockError::Held { .. }) => "locked",
+            StoreError::Lock(LockError::Held { .. } | LockError::Busy { .. }) => "locked",
             StoreError::Lock(LockError::Lost { .. }) => "lock_lost",
             StoreError::Lock(LockError::Io { .. }) => "io",
             StoreError::TeamExists { .. } => "team_exists",
-            StoreError::NoTeam { .. } => "team_not_found",
+            StoreError::NoTeam { .. } | StoreError::NoList => "team_not_found",
+            StoreError::NoMoreIds { .. } => "no_more_ids",
+            StoreError::InUse { .. } => "in_use",
             StoreError::NoMember { .. } => "member_not_found",
             StoreError::LeadStays => "lead_stays",
             StoreError::SessionRunning { .. } => "session_running",
@@ -105,8 +104,8 @@ impl From<NoHome> for Failure {
 /// Only standard output and input are written and read here; the store has its own errors.
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
-        if error.kind() == io::ErrorKind::BrokenPipe {
-            return Self::ReaderGone;
+        if error.kind() == io::ErrorKind::InvalidData {
+            return Self::bad_input(format!("standard input is not text: {error}"));
         }
         Self::no("io", error.to_string())
     }

@@ -1,6 +1,6 @@
 //! `quarterdeck send` and `quarterdeck inbox`.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io::{self, Read};
 
 use serde_json::json;
@@ -8,12 +8,13 @@ use serde_json::json;
 use super::args::{Inbox, Send};
 use super::failure::Failure;
 use super::out::Out;
+use super::printable::{one_line, printable};
 use crate::protocol::ids::{AgentName, MessageId, TeamDir};
-use crate::protocol::message::{Body, Message};
+use crate::protocol::message::Message;
 use crate::protocol::team::Team;
-use crate::store::mailbox::{self, Which};
+use crate::store::mailbox::{self, Reached, Which};
 use crate::store::watch::{Change, Changes, Watch};
-use crate::store::{Store, roster};
+use crate::store::{Store, StoreError, roster};
 
 pub fn send(store: &Store, send: &Send, out: &mut Out) -> Result<(), Failure> {
     let dir = store.rosters().find(&send.team)?;
@@ -22,6 +23,9 @@ pub fn send(store: &Store, send: &Send, out: &mut Out) -> Result<(), Failure> {
     roster::member(&team, &from)?;
     let sender = Sender { store, send, dir, team: &team, from };
     if send.lines {
+        if send.text != "-" {
+            return Err(Failure::bad_input("--lines reads standard input: write `-` for TEXT"));
+        }
         for line in io::stdin().lines() {
             let line = line?;
             if !line.is_empty() {
@@ -48,28 +52,38 @@ struct Sender<'a> {
 
 impl Sender<'_> {
     fn send(&self, text: &str, out: &mut Out) -> Result<(), Failure> {
-        if let Some(kind) = Body::forged_type(text) {
-            return Err(Failure::bad_input(format!(
-                "this text would be taken for a `{kind}` of the team's protocol; say it in words"
-            )));
+        if text.trim().is_empty() {
+            return Err(Failure::bad_input("there is nothing to send"));
         }
         let message = Message::new(&self.from, text, mailbox::stamp())
             .summary(self.send.summary.clone())
             .color(mailbox::color_of(self.team, &self.from));
         let mail = self.store.mail(&self.dir);
         if self.send.to == "*" {
-            let reached = mail.broadcast(&message)?;
-            let names: Vec<&str> = reached.iter().map(AgentName::as_str).collect();
-            let value = json!({ "success": true, "recipients": names, "message": message });
-            return out.answer(&value, || match names.is_empty() {
-                true => "Nobody else is in the team".to_owned(),
-                false => format!("Message sent to {}", names.join(", ")),
-            });
+            return self.told_all(&mail.broadcast(&message)?, &message, out);
         }
         let to = AgentName::found(&self.send.to);
         let sent = mail.send(&to, message)?;
         let value = json!({ "success": true, "recipients": [to], "message": sent });
         out.answer(&value, || format!("Message sent to {to}'s inbox"))
+    }
+}
+
+impl Sender<'_> {
+    fn told_all(&self, reached: &Reached, message: &Message, out: &mut Out) -> Result<(), Failure> {
+        let names: Vec<&str> = reached.by.iter().map(AgentName::as_str).collect();
+        if !reached.failed.is_empty() {
+            let why = |(name, error): &(AgentName, StoreError)| format!("{name} ({error})");
+            let failed: Vec<String> = reached.failed.iter().map(why).collect();
+            let (failed, names) = (failed.join("; "), names.join(", "));
+            let message = format!("not delivered to {failed}; delivered to: {names}");
+            return Err(Failure::no("partly_delivered", message));
+        }
+        let value = json!({ "success": true, "recipients": names, "message": message });
+        out.answer(&value, || match names.is_empty() {
+            true => "Nobody else is in the team".to_owned(),
+            false => format!("Message sent to {}", names.join(", ")),
+        })
     }
 }
 
@@ -80,7 +94,7 @@ pub fn inbox(store: &Store, ask: &Inbox, out: &mut Out) -> Result<(), Failure> {
     if !store.home().inbox(&dir, &name).exists() {
         roster::member(&*store.rosters().team(&dir)?, &name)?;
     }
-    let mut reader = Reader { store, ask, dir, name, shown: HashSet::new() };
+    let mut reader = Reader { store, ask, dir, name, shown: HashMap::new() };
     if ask.follow {
         // Watching begins before the first look, so nothing can fall between.
         let mut changes = Watch::start(store.home())?;
@@ -95,7 +109,8 @@ struct Reader<'a> {
     ask: &'a Inbox,
     dir: TeamDir,
     name: AgentName,
-    shown: HashSet<MessageId>,
+    /// How many of each were shown: several messages may have one id.
+    shown: HashMap<MessageId, usize>,
 }
 
 impl Reader<'_> {
@@ -114,6 +129,9 @@ impl Reader<'_> {
                 out.answer(&message, || text_of(&message) + "\n")?;
             }
             self.mark()?;
+            if out.is_gone() {
+                return Ok(());
+            }
             if !self.wait(changes) {
                 return Err(Failure::no("team_gone", "the team is gone"));
             }
@@ -139,14 +157,28 @@ impl Reader<'_> {
     /// What was not shown before.
     fn fresh(&mut self, out: &mut Out) -> Result<Vec<Message>, Failure> {
         let inbox = self.store.mail(&self.dir).read(&self.name)?;
-        out.problems(&inbox.problems);
-        let wanted = inbox.messages.into_iter().filter(|message| !self.ask.unread || !message.read);
-        Ok(wanted.filter(|message| self.shown.insert(message.id())).collect())
+        out.many_problems(&inbox.problems);
+        let mut seen: HashMap<MessageId, usize> = HashMap::new();
+        let mut fresh = Vec::new();
+        for message in inbox.messages {
+            let id = message.id();
+            let nth = seen.entry(id.clone()).or_default();
+            *nth += 1;
+            let shown = self.shown.entry(id).or_default();
+            if *nth > *shown {
+                *shown = *nth;
+                if !self.ask.unread || !message.read {
+                    fresh.push(message);
+                }
+            }
+        }
+        Ok(fresh)
     }
 
     fn mark(&self) -> Result<(), Failure> {
         if self.ask.mark_read {
-            self.store.mail(&self.dir).mark_read(&self.name, &Which::These(&self.shown))?;
+            let shown: HashSet<MessageId> = self.shown.keys().cloned().collect();
+            self.store.mail(&self.dir).mark_read(&self.name, &Which::These(&shown))?;
         }
         Ok(())
     }
@@ -154,7 +186,8 @@ impl Reader<'_> {
 
 fn text_of(message: &Message) -> String {
     let mark = if message.read { ' ' } else { '●' };
-    let summary = message.summary.as_ref().map(|text| format!(" · {text}")).unwrap_or_default();
-    let indented = message.body().in_words().replace('\n', "\n  ");
-    format!("{mark} {} {}{summary}\n  {indented}", message.timestamp, message.from)
+    let summary = message.summary.as_ref().map(|text| format!(" · {}", one_line(text)));
+    let (at, from) = (one_line(&message.timestamp), one_line(message.from.as_str()));
+    let indented = printable(&message.body().in_words()).replace('\n', "\n  ");
+    format!("{mark} {at} {from}{}\n  {indented}", summary.unwrap_or_default())
 }

@@ -46,7 +46,7 @@ fn dispatch(cli: Cli, out: &mut Out) -> Result<(), Failure> {
         return out.text(Cli::command().render_help().to_string().trim_end());
     };
     let home = Home::find(cli.home.as_deref())?;
-    let store = Store::open(home, durability())?;
+    let store = Store::open(home, durability());
     match command {
         Command::Team(command) => team::run(&store, command, out),
         Command::Task(command) => task::run(&store, command, out),

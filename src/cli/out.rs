@@ -6,18 +6,20 @@ use std::process::ExitCode;
 use serde::Serialize;
 
 use super::failure::Failure;
-use super::printable::printable;
+use super::printable::{one_line, printable};
 use crate::protocol::json::Json;
-use crate::store::Problem;
+use crate::store::{Problem, Problems};
 
 #[derive(Debug)]
 pub struct Out {
     json: bool,
+    /// Whoever read our output went away. That ends nothing but the printing.
+    gone: bool,
 }
 
 impl Out {
     pub fn new(json: bool) -> Self {
-        Self { json }
+        Self { json, gone: false }
     }
 
     /// The answer of a command: `text` for people, `value` for scripts.
@@ -44,20 +46,54 @@ impl Out {
 
     /// Text for people, free of anything that a terminal would obey. Nothing for nothing.
     pub fn text(&mut self, text: &str) -> Result<(), Failure> {
-        if text.is_empty() { Ok(()) } else { self.line(&printable(text)) }
+        if text.is_empty() { Ok(()) } else { self.print(&printable(text)) }
     }
 
-    fn line(&mut self, line: &str) -> Result<(), Failure> {
+    /// JSON is printed as it is but for control characters that a terminal would obey.
+    fn line(&mut self, json: &str) -> Result<(), Failure> {
+        let obeyed = |c: char| matches!(c, '\u{7f}'..='\u{9f}');
+        if !json.contains(obeyed) {
+            return self.print(json);
+        }
+        let escaped = |c: char| match obeyed(c) {
+            true => format!("\\u{:04x}", u32::from(c)),
+            false => c.to_string(),
+        };
+        self.print(&json.chars().map(escaped).collect::<String>())
+    }
+
+    fn print(&mut self, line: &str) -> Result<(), Failure> {
+        if self.gone {
+            return Ok(());
+        }
         let mut stdout = io::stdout().lock();
-        writeln!(stdout, "{line}")?;
-        stdout.flush()?;
-        Ok(())
+        match writeln!(stdout, "{line}").and_then(|()| stdout.flush()) {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                self.gone = true;
+                Ok(())
+            }
+            outcome => Ok(outcome?),
+        }
+    }
+
+    /// Whether nobody reads any more.
+    pub fn is_gone(&self) -> bool {
+        self.gone
     }
 
     /// Something that was passed over; on stderr, so that scripts can go on.
     pub fn problems(&mut self, problems: &[Problem]) {
         for problem in problems {
-            self.complain(&format!("warning: {problem}"));
+            self.complain(&format!("warning: {}", one_line(&problem.to_string())));
+        }
+    }
+
+    /// As `problems`, where there may be very many.
+    pub fn many_problems(&mut self, problems: &Problems) {
+        self.problems(&problems.first);
+        let more = problems.total - problems.first.len() as u64;
+        if more > 0 {
+            self.complain(&format!("warning: and {more} more"));
         }
     }
 
@@ -68,12 +104,10 @@ impl Out {
 
     pub fn finish(mut self, outcome: Result<(), Failure>) -> ExitCode {
         let Err(failure) = outcome else { return ExitCode::SUCCESS };
-        if !failure.message().is_empty() {
-            self.complain(failure.message());
-            if self.json {
-                // Said on stderr already.
-                let _ = self.line(&failure.to_json().to_string());
-            }
+        self.complain(failure.message());
+        if self.json {
+            // Said on stderr already.
+            let _ = self.line(&failure.to_json().to_string());
         }
         ExitCode::from(failure.exit_code())
     }

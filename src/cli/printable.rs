@@ -16,11 +16,15 @@ pub fn printable(raw: &str) -> String {
             '\u{9b}' => skip_parameters(&mut chars),
             '\n' => out.push('\n'),
             '\t' => out.push_str("    "),
-            '\u{200b}'..='\u{200f}'
+            '\u{ad}'
+            | '\u{34f}'
+            | '\u{180e}'
+            | '\u{200b}'..='\u{200f}'
             | '\u{2028}'..='\u{202e}'
             | '\u{2060}'..='\u{206f}'
             | '\u{feff}'
-            | '\u{61c}' => {
+            | '\u{61c}'
+            | '\u{e0000}'..='\u{e007f}' => {
                 // Writing to a String cannot fail.
                 let _ = write!(out, "<U+{:04X}>", u32::from(c));
             }
@@ -31,6 +35,11 @@ pub fn printable(raw: &str) -> String {
     out
 }
 
+/// A field that belongs on one line: it cannot look like the next one.
+pub fn one_line(field: &str) -> String {
+    printable(field).replace('\n', "⏎")
+}
+
 fn skip_escape(chars: &mut Peekable<Chars<'_>>) {
     match chars.peek() {
         Some('[') => {
@@ -38,9 +47,16 @@ fn skip_escape(chars: &mut Peekable<Chars<'_>>) {
             skip_parameters(chars);
         }
         Some(']' | 'P' | '_' | '^' | 'X') => {
-            let end = chars.find(|c| matches!(c, '\x07' | '\x1b' | '\u{9c}'));
-            if end == Some('\x1b') {
-                chars.next(); // the `\` that closes the string
+            // Not beyond its line: one that is never closed must not hide what follows.
+            while let Some(c) = chars.next_if(|c| *c != '\n') {
+                match c {
+                    '\x07' | '\u{9c}' => return,
+                    '\x1b' => {
+                        chars.next_if_eq(&'\\'); // closes the string
+                        return;
+                    }
+                    _ => {}
+                }
             }
         }
         Some(' '..='/') => {
@@ -84,9 +100,12 @@ mod tests {
             ("cut\x1b[3", "cut"),
             ("a\x1b(Bb\x1b7c", "abc"),
             ("torn \x1b[12\nnext", "torn \nnext"),
+            ("open \x1b]0;for ever\nnext", "open \nnext"),
+            ("tag\u{e0041}soft\u{ad}", "tag<U+E0041>soft<U+00AD>"),
         ];
         for (raw, clean) in cases {
             assert_eq!(printable(raw), clean, "{raw:?}");
         }
+        assert_eq!(one_line("a\x1b]x\nb"), "a⏎b");
     }
 }

@@ -8,6 +8,7 @@ use super::args::{Add, StatusArg, TaskCommand, Update};
 use super::dag;
 use super::failure::Failure;
 use super::out::Out;
+use super::printable::{one_line, printable};
 use crate::protocol::graph::TaskSet;
 use crate::protocol::ids::{AgentName, TaskId, TeamDir};
 use crate::protocol::json::Json;
@@ -28,17 +29,19 @@ pub fn run(store: &Store, command: TaskCommand, out: &mut Out) -> Result<(), Fai
             list(&store.tasks(&find(store, &team)?), wanted, out)
         }
         TaskCommand::Show { team, id } => {
-            show(&store.tasks(&find(store, &team)?), &TaskId::found(&id), out)
+            show(&store.tasks(&find(store, &team)?), &task_id(&id), out)
         }
         TaskCommand::Dag { team } => draw(&store.tasks(&find(store, &team)?), out),
         TaskCommand::Update(change) => update(store, &change, out),
         TaskCommand::Claim { team, id, agent, one_at_a_time } => {
             let load = if one_at_a_time { Load::OneAtATime } else { Load::AnyNumber };
-            let list = store.tasks(&find(store, &team)?);
-            claim(&list, id.as_deref(), &AgentName::found(&agent), load, out)
+            let dir = find(store, &team)?;
+            let agent = somebody(store, &dir, &agent)?;
+            let id = id.as_deref().map(task_id);
+            claim(&store.tasks(&dir), id.as_ref(), &agent, load, out)
         }
         TaskCommand::Delete { team, id } => {
-            delete(&store.tasks(&find(store, &team)?), &TaskId::found(&id), out)
+            delete(&store.tasks(&find(store, &team)?), &task_id(&id), out)
         }
     }
 }
@@ -51,6 +54,19 @@ fn find(store: &Store, name: &str) -> Result<TeamDir, Failure> {
     })
 }
 
+/// Somebody who can own tasks of a list: in a team, a member. A task that is given to nobody we
+/// know would wait for ever.
+fn somebody(store: &Store, dir: &TeamDir, name: &str) -> Result<AgentName, Failure> {
+    if name.is_empty() {
+        return Err(Failure::bad_input("an agent's name is missing"));
+    }
+    let name = AgentName::found(name);
+    if store.home().config(dir).exists() {
+        roster::member(&*store.rosters().team(dir)?, &name)?;
+    }
+    Ok(name)
+}
+
 fn add(store: &Store, add: &Add, out: &mut Out) -> Result<(), Failure> {
     let list = store.tasks(&find(store, &add.team)?);
     let mut new = NewTask {
@@ -60,6 +76,15 @@ fn add(store: &Store, add: &Add, out: &mut Out) -> Result<(), Failure> {
         blocked_by: ids(&add.blocked_by),
         metadata: add.metadata.as_deref().map(object).transpose()?,
     };
+    let from_input = add.subject == "-";
+    if add.lines != from_input {
+        return Err(Failure::bad_input(
+            "to read tasks from standard input, write `-` for SUBJECT and add --lines",
+        ));
+    }
+    if !add.lines && new.subject.trim().is_empty() {
+        return Err(Failure::bad_input("a task needs a subject"));
+    }
     if !add.lines {
         return created(&list.create(&new)?, out);
     }
@@ -84,7 +109,7 @@ fn list(
     let (values, lines) = list.look(|tasks| {
         let chosen = || tasks.iter().filter(|task| wanted(tasks, task));
         let values: Vec<Value> = chosen().map(|task| value(tasks, task)).collect();
-        (values, chosen().map(|task| tasks.line(task)).collect::<Vec<_>>())
+        (values, chosen().map(|task| one_line(&tasks.line(task))).collect::<Vec<_>>())
     })?;
     out.problems(&list.problems());
     out.answer(&values, || match lines.is_empty() {
@@ -110,12 +135,12 @@ fn show(list: &TaskList<'_>, id: &TaskId, out: &mut Out) -> Result<(), Failure> 
     document.set("ready", Json::from(ready), &[]);
     out.document(&document, || {
         let mut lines = vec![
-            format!("Task #{id}: {}", task.subject),
+            format!("Task #{id}: {}", one_line(&task.subject)),
             format!("Status: {}", task.status.as_str()),
-            format!("Description: {}", task.description),
+            format!("Description: {}", printable(&task.description).replace('\n', "\n  ")),
         ];
         if let Some(owner) = task.owner() {
-            lines.push(format!("Owner: {owner}"));
+            lines.push(format!("Owner: {}", one_line(owner.as_str())));
         }
         if !open.is_empty() {
             lines.push(format!("Blocked by: {}", id_list(&open)));
@@ -150,7 +175,8 @@ fn draw(list: &TaskList<'_>, out: &mut Out) -> Result<(), Failure> {
 fn update(store: &Store, change: &Update, out: &mut Out) -> Result<(), Failure> {
     let dir = find(store, &change.team)?;
     let list = store.tasks(&dir);
-    let id = TaskId::found(&change.id);
+    let id = task_id(&change.id);
+    let from = somebody(store, &dir, &change.from)?;
     let status = match change.status {
         Some(StatusArg::Deleted) => return delete(&list, &id, out),
         Some(StatusArg::Pending) => Some(Status::Pending),
@@ -162,15 +188,9 @@ fn update(store: &Store, change: &Update, out: &mut Out) -> Result<(), Failure> 
     let owner = match change.owner.as_deref() {
         None => None,
         Some("") => Some(Owner::Nobody),
-        Some(name) => {
-            let name = AgentName::found(name);
-            if has_team {
-                // A task that is given to nobody we know would wait for ever.
-                roster::member(&*store.rosters().team(&dir)?, &name)?;
-            }
-            Some(Owner::Agent(name))
-        }
+        Some(name) => Some(Owner::Agent(somebody(store, &dir, name)?)),
     };
+    let given_away = matches!(owner, Some(Owner::Agent(_)));
     let patch = TaskPatch {
         subject: change.subject.clone(),
         description: change.description.clone(),
@@ -182,8 +202,9 @@ fn update(store: &Store, change: &Update, out: &mut Out) -> Result<(), Failure> 
         metadata: change.metadata.as_deref().map(object).transpose()?,
     };
     let updated = list.update(&id, &patch)?;
-    if has_team && updated.fields.contains(&"owner") {
-        store.mail(&dir).assign(&updated.task, &AgentName::found(&change.from))?;
+    // Also when it was theirs before: whoever asks again may do so because telling them failed.
+    if has_team && given_away {
+        store.mail(&dir).assign(&updated.task, &from)?;
     }
     let value = json!({ "task": updated.task, "updatedFields": updated.fields });
     out.answer(&value, || match updated.fields.is_empty() {
@@ -194,21 +215,20 @@ fn update(store: &Store, change: &Update, out: &mut Out) -> Result<(), Failure> 
 
 fn claim(
     list: &TaskList<'_>,
-    id: Option<&str>,
+    id: Option<&TaskId>,
     agent: &AgentName,
     load: Load,
     out: &mut Out,
 ) -> Result<(), Failure> {
-    let task = match id {
-        Some(id) => {
-            let outcome = list.claim(&TaskId::found(id), agent, load)?;
-            outcome.map_err(|refusal| Failure::refused(id, agent.as_str(), &refusal))?
-        }
-        None => match list.claim_next(agent, load)? {
-            Ok(Some(task)) => task,
-            Ok(None) => return Err(Failure::no("no_ready_task", "no task is free to be claimed")),
-            Err(refusal) => return Err(Failure::refused("", agent.as_str(), &refusal)),
-        },
+    let outcome = match id {
+        Some(id) => list.claim(id, agent, load)?.map(Some),
+        None => list.claim_next(agent, load)?,
+    };
+    let nobody = TaskId::found("");
+    let task = match outcome {
+        Ok(Some(task)) => task,
+        Ok(None) => return Err(Failure::no("no_ready_task", "no task is free to be claimed")),
+        Err(refusal) => return Err(Failure::refused(id.unwrap_or(&nobody), agent, &refusal)),
     };
     let value = json!({ "success": true, "task": task });
     out.answer(&value, || format!("{agent} claimed #{}: {}", task.id, task.subject))
@@ -219,9 +239,13 @@ fn delete(list: &TaskList<'_>, id: &TaskId, out: &mut Out) -> Result<(), Failure
     out.answer(&json!({ "deleted": id }), || format!("Deleted task #{id}"))
 }
 
+/// An id as people write it, and as lists show it: `3` or `#3`.
+fn task_id(text: &str) -> TaskId {
+    TaskId::found(text.trim().trim_start_matches('#'))
+}
+
 fn ids(texts: &[String]) -> Vec<TaskId> {
-    let plain = texts.iter().map(|text| text.trim().trim_start_matches('#'));
-    plain.filter(|text| !text.is_empty()).map(TaskId::found).collect()
+    texts.iter().filter(|text| !text.trim().is_empty()).map(|text| task_id(text)).collect()
 }
 
 fn object(text: &str) -> Result<Map<String, Value>, Failure> {

@@ -9,6 +9,7 @@ use uuid::Uuid;
 use super::args::{Join, TeamCommand};
 use super::failure::Failure;
 use super::out::Out;
+use super::printable::one_line;
 use crate::protocol::ids::{AgentName, SessionId, TaskId, TeamName};
 use crate::protocol::message::Message;
 use crate::protocol::task::id_list;
@@ -16,7 +17,7 @@ use crate::protocol::team::Member;
 use crate::protocol::time::Stamp;
 use crate::store::Store;
 use crate::store::mailbox;
-use crate::store::roster::{Backend, Deletion, NewMember, NewTeam};
+use crate::store::roster::{self, Backend, Deletion, NewMember, NewTeam};
 
 pub fn run(store: &Store, command: TeamCommand, out: &mut Out) -> Result<(), Failure> {
     match command {
@@ -50,7 +51,7 @@ fn create(store: &Store, new: &NewTeam, out: &mut Out) -> Result<(), Failure> {
     let value = json!({
         "name": team.name,
         "dir": dir,
-        "path": path,
+        "path": path.to_string_lossy(),
         "leadAgentId": team.lead_agent_id,
         "leadSessionId": team.lead_session_id,
     });
@@ -94,7 +95,7 @@ fn show(store: &Store, name: &str, out: &mut Out) -> Result<(), Failure> {
     let mut rows = vec![["NAME", "TYPE", "MODEL", "COLOUR", "STATE", "UNREAD"].map(str::to_owned)];
     for member in &team.members {
         let inbox = store.mail(&dir).read(&member.name)?;
-        out.problems(&inbox.problems);
+        out.many_problems(&inbox.problems);
         rows.push(row(member, inbox.unread().count()));
     }
     out.document(&document, || {
@@ -160,8 +161,13 @@ fn join(store: &Store, join: &Join, out: &mut Out) -> Result<(), Failure> {
 
 fn leave(store: &Store, team: &str, agent: &str, out: &mut Out) -> Result<(), Failure> {
     let dir = store.rosters().find(team)?;
-    let gone = store.rosters().leave(&dir, &AgentName::found(agent))?;
-    let released = store.tasks(&dir).unassign(&gone.name)?;
+    let name = AgentName::found(agent);
+    roster::member(&*store.rosters().team(&dir)?, &name)?;
+    // Before it leaves: if we die in between, leaving can be asked for again. And after, since
+    // it may have claimed one more.
+    let mut released = store.tasks(&dir).unassign(&name)?;
+    let gone = store.rosters().leave(&dir, &name)?;
+    released.extend(store.tasks(&dir).unassign(&name)?);
     let ids: Vec<&TaskId> = released.iter().map(|task| &task.id).collect();
     out.answer(&json!({ "left": gone.name, "released": ids }), || match ids.is_empty() {
         true => format!("{} left {team}", gone.name),
@@ -179,8 +185,10 @@ fn directory(given: Option<&Path>) -> Result<String, Failure> {
 /// Columns as wide as their widest cell, two blanks apart.
 fn table<const N: usize>(rows: &[[String; N]]) -> String {
     use unicode_width::UnicodeWidthStr as _;
+    let rows: Vec<[String; N]> =
+        rows.iter().map(|row| row.each_ref().map(|cell| one_line(cell))).collect();
     let mut widths = [0; N];
-    for row in rows {
+    for row in &rows {
         for (width, cell) in widths.iter_mut().zip(row) {
             *width = cell.width().max(*width);
         }

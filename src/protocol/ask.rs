@@ -3,9 +3,9 @@
 //! `rev` counts the versions of a question. A verdict names the version it was given for, so
 //! nobody can approve something that changed under their fingers.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
 use super::ids::{AgentId, AskId};
@@ -19,12 +19,18 @@ pub struct Ask {
     /// Who asks, then through whom: the agent itself first, its lead last.
     pub chain: Vec<AgentId>,
     pub at: Stamp,
+    #[serde(serialize_with = "as_text")]
     pub cwd: PathBuf,
     pub why: Reason,
     pub question: Question,
     /// What may be answered, in the order shown. Empty: a plain yes or no.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub choices: Vec<Choice>,
+}
+
+/// Paths may be no text, and JSON is: what cannot be said is shown as U+FFFD.
+fn as_text<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&path.to_string_lossy())
 }
 
 /// Why this is asked.
@@ -45,7 +51,11 @@ pub enum Question {
     /// May this tool run with this input?
     Tool { use_id: String, name: String, input: Value },
     /// Is this plan good?
-    Plan { file: PathBuf, text: String },
+    Plan {
+        #[serde(serialize_with = "as_text")]
+        file: PathBuf,
+        text: String,
+    },
     /// Questions in words, for the person to answer.
     Words { questions: Vec<String> },
     /// The agent has spent what it was given: may it go on?

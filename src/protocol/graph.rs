@@ -39,6 +39,8 @@ pub struct TaskSet {
     /// Who waits for whom, both ways round; ids that no task has may be among them.
     blockers: Links,
     blocked: Links,
+    /// Tasks that are there but cannot be read. Nobody knows that they are completed.
+    unreadable: BTreeSet<TaskId>,
 }
 
 impl FromIterator<Task> for TaskSet {
@@ -63,6 +65,7 @@ impl TaskSet {
     /// cost, however long the list is.
     pub fn put(&mut self, task: Task) {
         self.remove(&task.id);
+        self.unreadable.remove(&task.id);
         for edge in edges_of(&task) {
             self.blockers.entry(edge.waiting.clone()).or_default().insert(edge.blocker.clone());
             self.blocked.entry(edge.blocker).or_default().insert(edge.waiting);
@@ -70,7 +73,14 @@ impl TaskSet {
         self.tasks.insert(task.id.clone(), Arc::new(task));
     }
 
+    /// Takes note of a task that is there but cannot be read.
+    pub fn put_unreadable(&mut self, id: &TaskId) {
+        self.remove(id);
+        self.unreadable.insert(id.clone());
+    }
+
     pub fn remove(&mut self, id: &TaskId) -> Option<Arc<Task>> {
+        self.unreadable.remove(id);
         let gone = self.tasks.remove(id)?;
         for Edge { blocker, waiting } in edges_of(&gone) {
             let other = if blocker == *id { &waiting } else { &blocker };
@@ -86,19 +96,23 @@ impl TaskSet {
     /// What `id` waits for, finished or not.
     pub fn blockers(&self, id: &TaskId) -> impl Iterator<Item = &TaskId> {
         let named = self.blockers.get(id).into_iter().flatten();
-        named.filter(|other| self.tasks.contains_key(other))
+        named.filter(|other| self.is_there(other))
     }
 
     /// What waits for `id`.
     pub fn blocked(&self, id: &TaskId) -> impl Iterator<Item = &TaskId> {
         let named = self.blocked.get(id).into_iter().flatten();
-        named.filter(|other| self.tasks.contains_key(other))
+        named.filter(|other| self.is_there(other))
     }
 
-    /// Blockers of `id` that are not completed. Completing a task does not change the files of
+    fn is_there(&self, id: &TaskId) -> bool {
+        self.tasks.contains_key(id) || self.unreadable.contains(id)
+    }
+
+    /// Blockers of `id` that are not known to be completed. Completing a task does not change the files of
     /// those that wait for it, so this is the only meaning of "blocked".
     pub fn open_blockers(&self, id: &TaskId) -> Vec<TaskId> {
-        let open = |id: &&TaskId| self.get(id).is_some_and(Task::is_open);
+        let open = |id: &&TaskId| self.get(id).is_none_or(Task::is_open);
         self.blockers(id).filter(open).cloned().collect()
     }
 
@@ -113,7 +127,7 @@ impl TaskSet {
     /// Whether these edges may be added, all together.
     pub fn check(&self, new: &[Edge]) -> Result<(), GraphError> {
         for id in new.iter().flat_map(|edge| [&edge.blocker, &edge.waiting]) {
-            if !self.tasks.contains_key(id) {
+            if !self.is_there(id) {
                 return Err(GraphError::Unknown(id.clone()));
             }
         }
@@ -274,6 +288,9 @@ mod tests {
         assert_eq!(set.open_blockers(&three.id), ids(&[2]));
         assert!(!set.is_ready(three));
         assert_eq!(set.line(three), "#3 [pending] Task 3 [blocked by #2]");
+        let mut broken = set.clone();
+        broken.put_unreadable(&TaskId::from(1));
+        assert_eq!(broken.open_blockers(&TaskId::from(3)), ids(&[1, 2]), "who knows");
     }
 
     fn any_task() -> impl Strategy<Value = Task> {

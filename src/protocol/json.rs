@@ -44,21 +44,50 @@ impl From<serde_json::Error> for JsonError {
     }
 }
 
-/// Reads a typed value, with lone surrogates shown as U+FFFD.
+/// Reads a typed value, with lone surrogates shown as U+FFFD. Of doubled keys the last counts.
 pub fn from_text<T: DeserializeOwned>(text: &str) -> Result<T, JsonError> {
-    match serde_json::from_str(text) {
-        Ok(value) => Ok(value),
-        Err(error) => match mend_surrogates(text) {
-            Cow::Borrowed(_) => Err(error.into()),
-            Cow::Owned(mended) => Ok(serde_json::from_str(&mended)?),
+    let error = match serde_json::from_str(text) {
+        Ok(value) => return Ok(value),
+        Err(error) => error,
+    };
+    let mended = mend_surrogates(text);
+    let error = match &mended {
+        Cow::Borrowed(_) => error,
+        Cow::Owned(mended) => match serde_json::from_str(mended) {
+            Ok(value) => return Ok(value),
+            Err(error) => error,
         },
+    };
+    // A `Value` takes the last of doubled keys; types refuse them.
+    let doubled = error.to_string().starts_with("duplicate field");
+    let once = doubled.then(|| serde_json::from_str::<serde_json::Value>(&mended));
+    match once {
+        Some(Ok(value)) => serde_json::from_value(value).map_err(JsonError::from),
+        Some(Err(_)) | None => Err(error.into()),
     }
+}
+
+/// For fields that others may write as `null` where we would leave them out.
+pub fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Default + Deserialize<'de>,
+{
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}
+
+/// The text of one member of an object, without looking into the others, however deep they are.
+pub fn text_member(text: &str, key: &str) -> Option<String> {
+    let Members(members) = serde_json::from_str(text).ok()?;
+    let (_, value) = members.into_iter().rev().find(|(name, _)| names(name.get(), key))?;
+    value.get().starts_with('"').then(|| unquote(value.get()).into_owned())
 }
 
 /// Writes a value of ours with two-space indentation and no newline at the end, the way the
 /// ecosystem's files look.
 pub fn to_pretty<T: Serialize>(value: &T) -> String {
-    // Only maps with keys that are not strings fail, and no type of ours has one.
+    // Only maps with keys that are not strings and paths that are not text fail; no type of ours
+    // writes either.
     serde_json::to_string_pretty(value).unwrap_or_default()
 }
 
@@ -141,13 +170,6 @@ impl Json {
         }
     }
 
-    pub fn items(&self) -> &[Json] {
-        match self {
-            Self::Array(items) => items,
-            Self::Scalar(_) | Self::Object(_) => &[],
-        }
-    }
-
     pub fn items_mut(&mut self) -> Option<&mut Vec<Json>> {
         match self {
             Self::Array(items) => Some(items),
@@ -161,10 +183,6 @@ impl Json {
             Self::Scalar(raw) if raw.starts_with('"') => Some(unquote(raw)),
             Self::Scalar(_) | Self::Array(_) | Self::Object(_) => None,
         }
-    }
-
-    pub fn is_null(&self) -> bool {
-        matches!(self, Self::Scalar(raw) if &**raw == "null")
     }
 
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, JsonError> {
@@ -318,40 +336,78 @@ impl<'de> Deserialize<'de> for Members<'de> {
     }
 }
 
-/// The elements of an array as slices of its text, up to the first place that is not JSON.
+/// The elements of an array as slices of its text.
 #[derive(Debug)]
 pub struct Elements<'a> {
+    /// Everything that is whole. Behind a tear, what stands on a line of its own as everybody in
+    /// the ecosystem writes it: strings hold no line breaks, so nothing else can look like that.
     pub whole: Vec<&'a str>,
-    /// What ended the array before its bracket. `None`: nothing did.
+    /// The first place that is not JSON. `None`: there is none.
     pub torn: Option<JsonError>,
 }
+
+/// How an element of an indented array begins.
+const ELEMENT: &str = "\n  {";
+
+/// So many places behind a tear are tried. More would take for ever in a file made to that end.
+const MOST_TRIES: usize = 20_000;
 
 impl<'a> Elements<'a> {
     /// Takes a text apart that should be an array and nothing else.
     pub fn of(text: &'a str) -> Self {
-        struct UpToTheTear<'v, 'a>(&'v mut Vec<&'a str>);
-        impl<'de> DeserializeSeed<'de> for UpToTheTear<'_, 'de> {
-            type Value = ();
-            fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
-                from.deserialize_seq(self)
-            }
-        }
-        impl<'de> Visitor<'de> for UpToTheTear<'_, 'de> {
-            type Value = ();
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("an array")
-            }
-            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
-                while let Some(item) = seq.next_element::<&RawValue>()? {
-                    self.0.push(item.get());
-                }
-                Ok(())
-            }
-        }
         let mut whole = Vec::new();
         let mut source = serde_json::Deserializer::from_str(text);
         let read = UpToTheTear(&mut whole).deserialize(&mut source).and_then(|()| source.end());
-        Self { whole, torn: read.err().map(JsonError::from) }
+        let torn = read.err().map(JsonError::from);
+        if torn.is_some() {
+            let behind = whole.last().map_or(0, |last| end_of(text, last));
+            find_behind(text, behind, &mut whole);
+        }
+        Self { whole, torn }
+    }
+}
+
+/// Where a part of a text ends in it.
+fn end_of(text: &str, part: &str) -> usize {
+    part.as_ptr() as usize - text.as_ptr() as usize + part.len()
+}
+
+fn find_behind<'a>(text: &'a str, mut at: usize, whole: &mut Vec<&'a str>) {
+    for _ in 0..MOST_TRIES {
+        let rest = text.get(at..).unwrap_or_default();
+        let Some(found) = rest.find(ELEMENT) else { return };
+        let start = at + found + ELEMENT.len() - 1;
+        let mut one = serde_json::Deserializer::from_str(&text[start..]);
+        at = match <&RawValue>::deserialize(&mut one) {
+            Ok(element) => {
+                whole.push(element.get());
+                end_of(text, element.get())
+            }
+            Err(_) => start,
+        };
+    }
+}
+
+/// Gathers elements for as long as they are whole.
+struct UpToTheTear<'v, 'a>(&'v mut Vec<&'a str>);
+
+impl<'de> DeserializeSeed<'de> for UpToTheTear<'_, 'de> {
+    type Value = ();
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
+        from.deserialize_seq(self)
+    }
+}
+
+impl<'de> Visitor<'de> for UpToTheTear<'_, 'de> {
+    type Value = ();
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("an array")
+    }
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
+        while let Some(item) = seq.next_element::<&RawValue>()? {
+            self.0.push(item.get());
+        }
+        Ok(())
     }
 }
 
@@ -411,6 +467,26 @@ mod tests {
         assert_eq!(whole.torn, None);
         assert!(Elements::of("[1] x").torn.is_some(), "something behind the end");
         assert!(Elements::of("").torn.is_some(), "empty is not an empty array");
+        let middle = Elements::of(
+            "[\n  {\"a\": 1},\n  {\"b\": x},\n  {\"c\": 3},\n  {\n    \"d\": {}\n  }\n]",
+        );
+        assert_eq!(middle.whole, ["{\"a\": 1}", "{\"c\": 3}", "{\n    \"d\": {}\n  }"]);
+        assert!(middle.torn.is_some());
+    }
+
+    #[test]
+    fn doubled_keys_nulls_and_depth_are_no_reason_to_refuse() {
+        #[derive(Debug, PartialEq, Deserialize)]
+        struct Odd {
+            a: u8,
+            #[serde(default, deserialize_with = "or_default")]
+            b: String,
+        }
+        let odd: Odd = from_text(r#"{"a":1,"a":2,"b":null}"#).unwrap();
+        assert_eq!(odd, Odd { a: 2, b: String::new() });
+        let deep = format!(r#"{{"x":{}{},"type":"t"}}"#, "[".repeat(5000), "]".repeat(5000));
+        assert_eq!(text_member(&deep, "type").as_deref(), Some("t"));
+        assert_eq!(text_member("[1]", "type"), None);
     }
 
     fn any_value() -> impl Strategy<Value = serde_json::Value> {

@@ -18,7 +18,7 @@ pub struct Message {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
     /// Kept as written: it is part of the message's identity.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "json::or_default")]
     pub timestamp: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub color: Option<String>,
@@ -28,7 +28,7 @@ pub struct Message {
     pub msg_id: Option<String>,
     #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "json::or_default")]
     pub read: bool,
 }
 
@@ -62,6 +62,20 @@ impl Message {
     #[must_use]
     pub fn color(mut self, color: Option<String>) -> Self {
         self.color = color;
+        self
+    }
+
+    /// The same message at a time of its own: after the last one of the same inbox. A clock that
+    /// is far off (of another program, another machine) is not followed.
+    #[must_use]
+    pub fn later_than(mut self, last: Option<Stamp>) -> Self {
+        const FAR_OFF: i64 = 10_000;
+        if let (Some(last), Some(own)) = (last, Stamp::parse(&self.timestamp))
+            && own <= last
+            && last.millis() - own.millis() < FAR_OFF
+        {
+            self.timestamp = Stamp::from_millis(last.millis() + 1).to_string();
+        }
         self
     }
 
@@ -255,7 +269,9 @@ const PROTOCOL_TYPES: &[&str] = &[
 
 impl Body {
     pub fn parse(text: &str) -> Self {
-        let Some(kind) = json_type(text) else { return Self::Plain(text.to_owned()) };
+        let Some(kind) = json::text_member(text, "type") else {
+            return Self::Plain(text.to_owned());
+        };
         let unknown = |_| Self::Unknown { kind, text: text.to_owned() };
         json::from_text(text).unwrap_or_else(unknown)
     }
@@ -319,18 +335,9 @@ impl Body {
     /// The protocol type that a text would be taken for, if any. Whoever sends plain text asks
     /// this first: mail must not be able to forge protocol.
     pub fn forged_type(text: &str) -> Option<&'static str> {
-        let kind = json_type(text)?;
+        let kind = json::text_member(text, "type")?;
         PROTOCOL_TYPES.iter().find(|known| **known == kind).copied()
     }
-}
-
-/// The `type` of a text that is a JSON object with one.
-fn json_type(text: &str) -> Option<String> {
-    if !text.trim_start().starts_with('{') {
-        return None;
-    }
-    let document = json::Json::parse(text).ok()?;
-    document.get("type")?.as_str().map(std::borrow::Cow::into_owned)
 }
 
 #[cfg(test)]
@@ -374,6 +381,9 @@ mod tests {
         let odd = r#"{"type":"shutdown_request","requestId":7}"#;
         assert_eq!(Body::parse(odd).to_text(), odd);
         assert_eq!(Body::forged_type(odd), Some("shutdown_request"), "even in a broken shape");
+        let (open, close) = ("[".repeat(500), "]".repeat(500));
+        let deep = format!(r#"{{"type":"shutdown_request","x":{open}{close}}}"#);
+        assert_eq!(Body::forged_type(&deep), Some("shutdown_request"), "however deep it is");
         for plain in ["hello", "", "{not json", "[1]", r#"{"kind":"x"}"#, r#"{"type":3}"#] {
             assert_eq!(Body::parse(plain), Body::Plain(plain.into()));
         }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::ids::{AgentName, TaskId};
+use super::json::or_default;
 
 /// The order of keys in a task file.
 pub const TASK_KEYS: &[&str] = &[
@@ -25,19 +26,19 @@ pub const TASK_KEYS: &[&str] = &[
 #[serde(rename_all = "camelCase")]
 pub struct Task {
     pub id: TaskId,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub subject: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub description: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub active_form: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<AgentName>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub status: Status,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub blocks: Vec<TaskId>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub blocked_by: Vec<TaskId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Map<String, Value>>,
@@ -50,6 +51,9 @@ pub enum Status {
     Pending,
     InProgress,
     Completed,
+    /// A word of another program. Such a task is open, and nobody's to claim.
+    #[serde(other, rename = "unknown")]
+    Other,
 }
 
 impl Status {
@@ -58,6 +62,7 @@ impl Status {
             Self::Pending => "pending",
             Self::InProgress => "in_progress",
             Self::Completed => "completed",
+            Self::Other => "unknown",
         }
     }
 }

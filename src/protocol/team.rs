@@ -3,9 +3,10 @@
 //! Typed views for reading and for making new entries. Rewriting a roster patches its document
 //! (`store::roster`), so unknown fields and the order of keys survive.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::ids::{AgentId, AgentName, TeamName};
+use super::json::or_default;
 
 /// Badge colours in the order of joining, then round again. The lead has none.
 pub const COLORS: &[&str] = &["blue", "green", "yellow", "purple", "orange", "pink", "cyan", "red"];
@@ -33,14 +34,20 @@ pub struct Team {
     pub name: TeamName,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub created_at: i64,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub lead_agent_id: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lead_session_id: Option<String>,
-    #[serde(default)]
+    /// An entry that cannot be understood does not hide the others.
+    #[serde(default, deserialize_with = "understood")]
     pub members: Vec<Member>,
+}
+
+fn understood<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Member>, D::Error> {
+    let entries: Vec<serde_json::Value> = or_default(from)?;
+    Ok(entries.into_iter().filter_map(|entry| serde_json::from_value(entry).ok()).collect())
 }
 
 /// One entry of `members`. A lead has the first eight fields without prompt, colour and plan
@@ -48,7 +55,7 @@ pub struct Team {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Member {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub agent_id: String,
     pub name: AgentName,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -61,13 +68,13 @@ pub struct Member {
     pub color: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan_mode_required: Option<bool>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub joined_at: i64,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub tmux_pane_id: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub subscriptions: Vec<serde_json::Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backend_type: Option<String>,

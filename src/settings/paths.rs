@@ -4,7 +4,7 @@
 //! programs. Only `quarterdeck/` below it is ours alone.
 
 use std::env;
-use std::path::{Path, PathBuf};
+use std::path::{self, Path, PathBuf};
 
 use directories::ProjectDirs;
 
@@ -28,11 +28,13 @@ impl Home {
 
     /// `--home`, else `QUARTERDECK_HOME`, else the platform's data directory.
     pub fn find(given: Option<&Path>) -> Result<Self, NoHome> {
+        // Absolute, since other processes and other threads read what we record about it.
+        let absolute = |root: &Path| Self::at(path::absolute(root).unwrap_or_else(|_| root.into()));
         if let Some(root) = given {
-            return Ok(Self::at(root));
+            return Ok(absolute(root));
         }
         match env::var_os("QUARTERDECK_HOME") {
-            Some(root) if !root.is_empty() => Ok(Self::at(root)),
+            Some(root) if !root.is_empty() => Ok(absolute(Path::new(&root))),
             Some(_) | None => project_dirs().map(|dirs| Self::at(dirs.data_dir())).ok_or(NoHome),
         }
     }

@@ -33,6 +33,16 @@ pub enum StoreError {
     StillMembers { team: TeamName, names: Vec<String> },
     #[error("there is no task #{0}")]
     NoTask(TaskId),
+    #[error("the ids of this list are used up; remove {}", path.display())]
+    NoMoreIds { path: PathBuf },
+    #[error("this could not be read back: {0}")]
+    Unreadable(JsonError),
+    #[error("this text would be taken for a `{0}` of the team's protocol; say it in words")]
+    Forged(&'static str),
+    #[error("somebody else has {} open", path.display())]
+    InUse { path: PathBuf },
+    #[error("the list is gone, and its team with it")]
+    NoList,
     #[error(transparent)]
     Graph(#[from] GraphError),
     #[error("session `{session}` is running already; end it first, or go on with another one")]
@@ -66,7 +76,13 @@ pub enum LockError {
         lock.display(), age.as_secs_f64(), waited.as_secs_f64()
     )]
     Held { lock: PathBuf, age: Duration, waited: Duration },
-    #[error("the lock {} was taken over while we held it; nothing was written", lock.display())]
+    #[error(
+        "another process of ours has been writing ({what}) for {:.1} s and we waited {:.1} s; \
+         try again, or see whether it hangs",
+        age.as_secs_f64(), waited.as_secs_f64()
+    )]
+    Busy { what: String, age: Duration, waited: Duration },
+    #[error("the lock {} was taken over while we held it; nothing more was written", lock.display())]
     Lost { lock: PathBuf },
     #[error("cannot lock {}: {source}", lock.display())]
     Io { lock: PathBuf, source: io::Error },
@@ -99,6 +115,31 @@ pub struct Problem {
 impl Problem {
     pub fn new(path: &Path, what: impl Into<String>) -> Self {
         Self { path: path.to_owned(), what: what.into() }
+    }
+}
+
+/// How many problems are kept; the rest is only counted.
+const MOST_PROBLEMS: usize = 100;
+
+/// What was passed over in one place.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Problems {
+    /// The first hundred.
+    pub first: Vec<Problem>,
+    pub total: u64,
+}
+
+impl Problems {
+    /// Counts one more; it is made only if it is kept.
+    pub fn add(&mut self, problem: impl FnOnce() -> Problem) {
+        self.total += 1;
+        if self.first.len() < MOST_PROBLEMS {
+            self.first.push(problem());
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.total == 0
     }
 }
 

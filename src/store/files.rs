@@ -42,7 +42,7 @@ pub fn nap(time: Duration) {
     std::thread::sleep(time);
 }
 
-/// Makes a directory and its parents, for this user only.
+/// Makes a directory and its parents where they are missing, for this user only.
 pub fn make_dir(path: &Path) -> Result<(), StoreError> {
     let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
     made.map_err(|source| StoreError::io("make the directory", path, source))
@@ -56,6 +56,15 @@ pub fn open_to_read(path: &Path) -> io::Result<File> {
 
 /// The text of a file; `None` where there is no file.
 pub fn read_text(path: &Path, limit: u64) -> Result<Option<String>, StoreError> {
+    let Some(bytes) = read_bytes(path, limit)? else { return Ok(None) };
+    let text = String::from_utf8(bytes).map_err(|error| {
+        StoreError::broken(path, Damage::NotText(error.utf8_error().valid_up_to()))
+    })?;
+    Ok(Some(text))
+}
+
+/// The bytes of a file; `None` where there is no file.
+pub fn read_bytes(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, StoreError> {
     let unreadable = |source| StoreError::io("read", path, source);
     let mut file = match open_to_read(path) {
         Ok(file) => file,
@@ -72,10 +81,7 @@ pub fn read_text(path: &Path, limit: u64) -> Result<Option<String>, StoreError> 
     }
     let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or_default() + 1);
     file.read_to_end(&mut bytes).map_err(unreadable)?;
-    let text = String::from_utf8(bytes).map_err(|error| {
-        StoreError::broken(path, Damage::NotText(error.utf8_error().valid_up_to()))
-    })?;
-    Ok(Some(text))
+    Ok(Some(bytes))
 }
 
 /// Reads and parses without a lock, looking again while the file may be half written.
@@ -100,17 +106,20 @@ pub enum Try {
     Last,
 }
 
-/// Repeats an operation while it meets a broken file, for as long as somebody may be writing it.
+/// Repeats an operation while it meets a broken file that somebody may be writing. One that has
+/// not been touched for a while is believed at once.
 pub fn patiently<T>(
     mut operation: impl FnMut(Try) -> Result<T, StoreError>,
 ) -> Result<T, StoreError> {
     let since = Instant::now();
     loop {
-        let round = if since.elapsed() < HALF_WRITTEN { Try::Early } else { Try::Last };
-        match operation(round) {
-            Err(StoreError::Broken { .. }) if round == Try::Early => nap(LOOK_AGAIN),
-            outcome => return outcome,
+        let outcome = operation(Try::Early);
+        let Err(StoreError::Broken { path, .. }) = &outcome else { return outcome };
+        let fresh = Signature::of(path).is_some_and(|file| file.age() < HALF_WRITTEN);
+        if !fresh || since.elapsed() > HALF_WRITTEN {
+            return operation(Try::Last);
         }
+        nap(LOOK_AGAIN);
     }
 }
 
@@ -142,8 +151,12 @@ pub fn temporary(path: &Path) -> PathBuf {
 pub fn create(path: &Path) -> io::Result<File> {
     // A leftover may be a link or have another mode: a new file is certain to be ours.
     match fs::remove_file(path) {
-        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
-        Ok(()) | Err(_) => {}
+        Ok(()) => {}
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        Err(_) if path.is_dir() => {
+            set_aside(path).map_err(io::Error::other)?;
+        }
+        Err(error) => return Err(error),
     }
     OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
 }
@@ -171,9 +184,15 @@ impl Signature {
     /// the same size and the same time: clocks of file systems tick every few milliseconds, some
     /// every other second.
     pub fn is_settled(&self) -> bool {
+        let coarsest = if self.changed.1 == 0 { 2_000 } else { 50 };
+        self.age() > Duration::from_millis(coarsest)
+    }
+
+    /// How long ago it was changed; a time in the future is no time at all.
+    pub fn age(&self) -> Duration {
         let (seconds, nanos) = self.changed;
-        let coarsest = if nanos == 0 { 2_000 } else { 50 };
-        now().millis() - (seconds * 1000 + nanos / 1_000_000) > coarsest
+        let millis = now().millis() - (seconds * 1000 + nanos / 1_000_000);
+        Duration::from_millis(u64::try_from(millis).unwrap_or(0))
     }
 }
 

@@ -15,10 +15,10 @@ use futures::stream::BoxStream;
 use serde::Deserialize;
 use tokio::sync::watch;
 
-use super::error::StoreError;
+use super::error::{Problems, StoreError};
 use super::files::{self, Durability};
 use super::journal_reader;
-use super::lines::{LineFile, LineReader, Place, Problems};
+use super::lines::{LineFile, LineReader, Place};
 use crate::protocol::event::{Event, Fact};
 use crate::protocol::ids::{AgentId, SessionId};
 use crate::protocol::json;
@@ -69,16 +69,18 @@ impl Journal {
         durability: Durability,
     ) -> Result<Self, StoreError> {
         let path = home.journal(session);
-        let Some(lines) = LineFile::open_alone(&path, durability)? else {
+        let opened = LineFile::open(&path, durability);
+        if let Err(StoreError::InUse { .. }) = opened {
             return Err(StoreError::SessionRunning { session: session.clone() });
-        };
+        }
+        let lines = opened?;
         let (mut state, mut problems) = (State::default(), Problems::default());
         let mut reader = LineReader::open(&path, Place::default())?;
         while let Some(line) = reader.as_mut().map_or(Ok(None), LineReader::read)? {
             let at = line.at;
             match line.parse(json::from_text::<Numbered>) {
                 Ok(Numbered { seq }) => state.found(seq, at),
-                Err(problem) => problems.add(problem),
+                Err(problem) => problems.add(|| problem),
             }
         }
         state.end = reader.map_or_else(Place::default, |reader| reader.place());

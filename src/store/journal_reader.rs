@@ -9,9 +9,9 @@ use futures::stream::{self, BoxStream, StreamExt};
 use tokio::sync::watch;
 use tokio::task;
 
-use super::error::StoreError;
+use super::error::{Problems, StoreError};
 use super::journal::{Shared, Source};
-use super::lines::{LineReader, Place, Problems};
+use super::lines::{LineReader, Place};
 use crate::protocol::event::Event;
 use crate::protocol::json;
 
@@ -120,7 +120,7 @@ impl Batch {
         match line.parse(json::from_text::<Event>) {
             Ok(event) if event.seq > last => self.events.push(event),
             Ok(_) => {} // known already
-            Err(problem) => self.problems.add(problem),
+            Err(problem) => self.problems.add(|| problem),
         }
         Ok(true)
     }

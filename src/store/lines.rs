@@ -17,9 +17,6 @@ use super::files::{self, Durability};
 /// A longer line is not read, and not written either.
 pub const LONGEST: u64 = 64 * 1024 * 1024;
 
-/// How many problems of one file are kept; the rest is only counted.
-const MOST_PROBLEMS: usize = 100;
-
 /// How much is looked at in one go.
 const BLOCK: u64 = 64 * 1024;
 
@@ -30,23 +27,6 @@ pub struct Place {
     pub offset: u64,
     /// Lines before it.
     pub line: u64,
-}
-
-/// The lines of one file that were passed over.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Problems {
-    /// The first hundred.
-    pub first: Vec<Problem>,
-    pub total: u64,
-}
-
-impl Problems {
-    pub fn add(&mut self, problem: Problem) {
-        self.total += 1;
-        if self.first.len() < MOST_PROBLEMS {
-            self.first.push(problem);
-        }
-    }
 }
 
 /// A file of lines, opened by its one writer.
@@ -60,27 +40,22 @@ pub struct LineFile {
 }
 
 impl LineFile {
-    /// Opens a file for writing at its end, makes it where it is missing, mends a torn end.
+    /// Opens a file for writing at its end, makes it where it is missing, mends a torn end, and
+    /// keeps everybody else from doing so until this is dropped.
     pub fn open(path: &Path, durability: Durability) -> Result<Self, StoreError> {
-        let mut lines = Self::open_unmended(path, durability)?;
-        lines.mend()?;
-        Ok(lines)
-    }
-
-    /// As `open`, and keeps every other process out until this is dropped. `None` when somebody
-    /// else has the file.
-    pub fn open_alone(path: &Path, durability: Durability) -> Result<Option<Self>, StoreError> {
         let mut lines = Self::open_unmended(path, durability)?;
         match lines.file.try_lock() {
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Ok(None),
+            Err(TryLockError::WouldBlock) => {
+                return Err(StoreError::InUse { path: path.to_owned() });
+            }
             Err(TryLockError::Error(source)) => {
                 return Err(LockError::Io { lock: path.to_owned(), source }.into());
             }
         }
         // Not before: what looks torn may be the line that the other one is writing.
         lines.mend()?;
-        Ok(Some(lines))
+        Ok(lines)
     }
 
     fn open_unmended(path: &Path, durability: Durability) -> Result<Self, StoreError> {
@@ -229,7 +204,7 @@ pub struct Line<'a> {
 impl LineReader {
     /// `None` where there is no file. `from` must be a place that a reader or writer gave.
     pub fn open(path: &Path, from: Place) -> Result<Option<Self>, StoreError> {
-        let opened = File::open(path).and_then(|mut file| {
+        let opened = files::open_to_read(path).and_then(|mut file| {
             file.seek(SeekFrom::Start(from.offset))?;
             Ok(file)
         });

@@ -5,16 +5,18 @@
 //! lets go of it when its holder dies. Inside it, the **lock directories** of the ecosystem
 //! (`<target>.lock`, made with mkdir, stale after 10 s without a refresh) exclude everybody else.
 //!
-//! The domain's file records what its holder has made: whoever enters after a crash finds the
-//! record of the dead one and clears up at once, without waiting for anything to become stale.
+//! The domain's file records what its holder has made, below the home and nowhere else: whoever
+//! enters after a crash finds the record of the dead one and clears up at once, without waiting
+//! for anything to become stale.
 //! Since a stale directory is only ever removed inside its domain, two of us cannot both take it
 //! over. Everything here blocks; nothing here is held across an await.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::ffi::OsStr;
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Read, Write};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -25,6 +27,7 @@ use super::error::{LockError, StoreError};
 use super::files::{self, Durability};
 use super::lock_keeper;
 use crate::protocol::ids::encoded;
+use crate::settings::paths::Home;
 
 /// A lock directory that nobody has touched for so long belongs to nobody.
 const STALE: Duration = Duration::from_secs(10);
@@ -33,9 +36,13 @@ const STALE: Duration = Duration::from_secs(10);
 /// may lie a second in the future.
 const PATIENCE: Duration = Duration::from_secs(15);
 
+/// The record of a domain in which something may be half done.
+const UNMENDED: &[u8] = b"M\0";
+
 /// The door to all domains of one home directory.
 #[derive(Debug, Clone)]
 pub struct Locks {
+    home: PathBuf,
     dir: PathBuf,
     durability: Durability,
     patience: Duration,
@@ -45,13 +52,17 @@ pub struct Locks {
 #[derive(Debug)]
 pub struct Held {
     inner: Arc<Mutex<Inner>>,
+    home: PathBuf,
     durability: Durability,
-    patience: Duration,
-    after_crash: bool,
+    /// One patience for all that is waited for.
+    wait: Wait,
+    /// Something that died left its work half done, and nobody has finished it yet.
+    unmended: bool,
 }
 
 #[derive(Debug)]
 pub(super) struct Inner {
+    home: PathBuf,
     record: File,
     taken: Vec<LockDir>,
 }
@@ -65,8 +76,9 @@ struct LockDir {
 }
 
 impl Locks {
-    pub fn new(dir: PathBuf, durability: Durability) -> Self {
-        Self { dir, durability, patience: PATIENCE }
+    pub fn new(home: &Home, durability: Durability) -> Self {
+        let (dir, home) = (home.locks(), home.root().to_owned());
+        Self { home, dir, durability, patience: PATIENCE }
     }
 
     /// The same locks with another limit on waiting.
@@ -81,8 +93,17 @@ impl Locks {
         self.dir.join(parts.join("~"))
     }
 
-    /// Waits until nobody else of ours is in the domain, and clears up after a dead one.
+    /// Waits until nobody else of ours is in the domain, and clears up after a dead one. For
+    /// domains in which nothing can be half done: every change is one file.
     pub fn enter(&self, domain: &[&str]) -> Result<Held, StoreError> {
+        let mut held = self.enter_unmended(domain)?;
+        held.mended();
+        Ok(held)
+    }
+
+    /// As `enter`, for domains in which several files change together: whoever enters looks at
+    /// `is_unmended`.
+    pub fn enter_unmended(&self, domain: &[&str]) -> Result<Held, StoreError> {
         let path = self.file(domain);
         let failed = |source| LockError::Io { lock: path.clone(), source };
         let mut wait = Wait::new(self.patience);
@@ -98,20 +119,24 @@ impl Locks {
             }
             if !wait.pause() {
                 let age = fs::metadata(&path).map(|file| age(file.modified())).unwrap_or_default();
-                return Err(LockError::Held { lock: path, age, waited: wait.waited() }.into());
+                let busy = LockError::Busy { what: domain.join(" "), age, waited: wait.waited() };
+                return Err(busy.into());
             }
         };
         let mut left = Vec::new();
         record.read_to_end(&mut left).map_err(failed)?;
-        let after_crash = !left.is_empty();
-        if after_crash {
+        if !left.is_empty() {
             tracing::info!(domain = %path.display(), "clearing up after a process that died");
-            clear_up(&left);
-            record.set_len(0).map_err(failed)?;
+            clear_up(&self.home, &left);
+            // Until somebody has looked at what it left half done, whoever comes next must.
+            record.set_len(0).and_then(|()| record.write_all(UNMENDED)).map_err(failed)?;
         }
-        let inner = Arc::new(Mutex::new(Inner { record, taken: Vec::new() }));
+        let home = self.home.clone();
+        let inner = Inner { home: home.clone(), record, taken: Vec::new() };
+        let inner = Arc::new(Mutex::new(inner));
         lock_keeper::watch(&inner);
-        Ok(Held { inner, durability: self.durability, patience: self.patience, after_crash })
+        let (durability, unmended) = (self.durability, !left.is_empty());
+        Ok(Held { inner, home, durability, wait, unmended })
     }
 
     /// Removes the file of a domain and of all below it, when what they guard is gone.
@@ -130,9 +155,14 @@ impl Locks {
 }
 
 impl Held {
-    /// Whether the last one in this domain died in the middle of something.
-    pub fn after_crash(&self) -> bool {
-        self.after_crash
+    /// Whether somebody died in this domain, and nobody has looked since at what was half done.
+    pub fn is_unmended(&self) -> bool {
+        self.unmended
+    }
+
+    /// Says that what was half done is whole again, or that there is no such thing here.
+    pub fn mended(&mut self) {
+        self.unmended = false;
     }
 
     /// Takes the lock directory of a file, waiting for other programs to let go of it.
@@ -144,19 +174,22 @@ impl Held {
         if self.inner().taken.iter().any(|held| held.path == path) {
             return Ok(());
         }
-        let mut wait = Wait::new(self.patience);
         loop {
+            let mut found = Duration::ZERO;
             match LockDir::at(&path).map_err(failed)? {
                 None if self.make(&path).map_err(failed)? => return Ok(()),
                 None => {} // somebody was quicker
                 Some(theirs) => {
-                    let age = age(Ok(theirs.touched));
-                    if age > STALE && theirs.remove() {
-                        tracing::info!(lock = %path.display(), ?age, "took over a stale lock");
-                    } else if !wait.pause() {
-                        return Err(LockError::Held { lock: path, age, waited: wait.waited() });
+                    found = age(Ok(theirs.touched));
+                    if found > STALE && theirs.remove() {
+                        tracing::info!(lock = %path.display(), age = ?found, "took over a stale lock");
+                        continue;
                     }
                 }
+            }
+            if !self.wait.pause() {
+                let waited = self.wait.waited();
+                return Err(LockError::Held { lock: path, age: found, waited });
             }
         }
     }
@@ -166,18 +199,20 @@ impl Held {
     fn make(&self, path: &Path) -> io::Result<bool> {
         let unnamed = files::temporary(path);
         self.note(&unnamed)?;
-        match fs::create_dir(&unnamed) {
+        let mut make = DirBuilder::new();
+        make.mode(0o700);
+        match make.create(&unnamed) {
             // Left behind by somebody who died: make it anew, with a time of its own.
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
                 fs::remove_dir(&unnamed)?;
-                fs::create_dir(&unnamed)?;
+                make.create(&unnamed)?;
             }
             outcome => outcome?,
         }
         let Some(mut ours) = LockDir::at(&unnamed)? else { return Ok(false) };
         ours.path = path.to_owned();
         let mut inner = self.inner();
-        inner.record.write_all(&ours.entry())?;
+        inner.record.write_all(&ours.entry(&self.home))?;
         match renameat_with(CWD, &unnamed, CWD, path, RenameFlags::NOREPLACE) {
             Ok(()) => inner.taken.push(ours),
             Err(Errno::EXIST | Errno::NOTEMPTY) => {
@@ -188,12 +223,12 @@ impl Held {
             // there, a holder that dies right here is only noticed when its lock is stale.
             Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
                 fs::remove_dir(&unnamed)?;
-                match fs::create_dir(path) {
+                match make.create(path) {
                     Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(false),
                     outcome => outcome?,
                 }
                 let Some(ours) = LockDir::at(path)? else { return Ok(false) };
-                inner.record.write_all(&ours.entry())?;
+                inner.record.write_all(&ours.entry(&self.home))?;
                 inner.taken.push(ours);
             }
             Err(error) => return Err(error.into()),
@@ -236,15 +271,27 @@ impl Held {
             let _ = fs::remove_file(&temporary);
         }
         placed?;
-        match self.durability {
-            Durability::ProcessCrash => Ok(()),
-            Durability::PowerLoss => files::sync_dir_of(target).map_err(failed),
+        self.secure_names(target)
+    }
+
+    /// Makes sure, where that is asked for, that names which came or went in the directory of
+    /// `path`, and in those above it, survive a power failure.
+    pub fn secure_names(&self, path: &Path) -> Result<(), StoreError> {
+        if self.durability == Durability::ProcessCrash {
+            return Ok(());
         }
+        let above = path.ancestors().skip(1).take_while(|dir| dir.starts_with(&self.home));
+        for dir in above {
+            let synced = File::open(dir).and_then(|dir| dir.sync_all());
+            synced.map_err(|source| StoreError::io("write", dir, source))?;
+        }
+        Ok(())
     }
 
     /// Records something that must be removed if we die before we let go.
     pub fn note(&self, leftover: &Path) -> io::Result<()> {
-        let entry = [b"T ".as_slice(), leftover.as_os_str().as_bytes(), b"\0"].concat();
+        let path = below(&self.home, leftover);
+        let entry = [b"T ".as_slice(), path.as_os_str().as_bytes(), b"\0"].concat();
         self.inner().record.write_all(&entry)
     }
 
@@ -267,6 +314,9 @@ impl Drop for Held {
         }
         // A record that stays only makes the next one look for things that are gone already.
         let _ = inner.record.set_len(0);
+        if self.unmended {
+            let _ = inner.record.write_all(UNMENDED);
+        }
         // The keeper may have the file open for a moment longer: let go now, not then.
         let _ = inner.record.unlock();
     }
@@ -289,7 +339,8 @@ impl Inner {
                     LockDir::at(&held.path).ok().flatten().map_or(touched, |d| d.touched);
             }
         }
-        let entries: Vec<u8> = self.taken.iter().flat_map(LockDir::entry).collect();
+        let home = self.home.clone();
+        let entries: Vec<u8> = self.taken.iter().flat_map(|held| held.entry(&home)).collect();
         // Behind the old entries, which no longer match: whoever clears up uses the newest.
         let _ = self.record.write_all(&entries);
     }
@@ -297,7 +348,8 @@ impl Inner {
 
 impl LockDir {
     fn at(path: &Path) -> io::Result<Option<Self>> {
-        match fs::metadata(path) {
+        // Not through a link: whatever bears the name, it is in the way.
+        match fs::symlink_metadata(path) {
             Ok(found) => {
                 let (inode, touched) = (found.ino(), found.modified()?);
                 Ok(Some(Self { path: path.to_owned(), inode, touched }))
@@ -318,37 +370,49 @@ impl LockDir {
     }
 
     /// `L <inode> <nanoseconds> <path>`, ended by a zero byte, which no path contains.
-    fn entry(&self) -> Vec<u8> {
+    fn entry(&self, home: &Path) -> Vec<u8> {
         let since = self.touched.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let mut entry = format!("L {} {} ", self.inode, since.as_nanos()).into_bytes();
-        entry.extend_from_slice(self.path.as_os_str().as_bytes());
+        entry.extend_from_slice(below(home, &self.path).as_os_str().as_bytes());
         entry.push(0);
         entry
     }
 
-    fn from_entry(entry: &[u8]) -> Option<Self> {
+    fn from_entry(home: &Path, entry: &[u8]) -> Option<Self> {
         let mut fields = entry.splitn(4, |byte| *byte == b' ').skip(1);
         let mut number = || std::str::from_utf8(fields.next()?).ok()?.parse::<u128>().ok();
         let inode = u64::try_from(number()?).ok()?;
         let nanos = u64::try_from(number()?).ok()?;
-        let path = path_of(fields.next()?);
+        let path = recorded(home, fields.next()?, |name| name.ends_with(".lock"))?;
         let touched = SystemTime::UNIX_EPOCH + Duration::from_nanos(nanos);
         Some(Self { path, inode, touched })
     }
 }
 
-fn path_of(bytes: &[u8]) -> PathBuf {
-    PathBuf::from(std::ffi::OsString::from_vec(bytes.to_vec()))
+/// A path as it is recorded: relative to the home, so that a copy of a home speaks of itself.
+fn below<'p>(home: &Path, path: &'p Path) -> &'p Path {
+    path.strip_prefix(home).unwrap_or(path)
+}
+
+/// A recorded path, if it leads to something below the home that only we make.
+fn recorded(home: &Path, bytes: &[u8], ours: impl Fn(&str) -> bool) -> Option<PathBuf> {
+    let path = Path::new(OsStr::from_bytes(bytes));
+    let plain = path.components().all(|part| matches!(part, Component::Normal(_)));
+    let name = path.file_name()?.to_string_lossy();
+    (plain && ours(&name)).then(|| home.join(path))
 }
 
 /// Removes what a dead holder recorded. A torn last entry was never acted upon.
-fn clear_up(record: &[u8]) {
+fn clear_up(home: &Path, record: &[u8]) {
+    let leftover = |name: &str| {
+        name.starts_with('.') && (name.ends_with(".tmp") || name.contains(".deleted-"))
+    };
     let whole = record.split_inclusive(|byte| *byte == 0).filter_map(|e| e.strip_suffix(b"\0"));
     for entry in whole {
-        if let Some(lock) = LockDir::from_entry(entry) {
+        if let Some(lock) = LockDir::from_entry(home, entry) {
             lock.remove();
-        } else if let Some(leftover) = entry.strip_prefix(b"T ") {
-            let path = path_of(leftover);
+        } else if let Some(path) = entry.strip_prefix(b"T ") {
+            let Some(path) = recorded(home, path, leftover) else { continue };
             // It is there only if the holder died between making and renaming it.
             let _ = match fs::symlink_metadata(&path) {
                 Ok(found) if found.is_dir() => fs::remove_dir_all(&path),
@@ -371,6 +435,10 @@ fn open_record(path: &Path, dir: &Path) -> Result<File, StoreError> {
         }
         outcome => outcome,
     }
+    .and_then(|record| match record.metadata()?.is_file() {
+        true => Ok(record),
+        false => Err(io::Error::new(ErrorKind::InvalidInput, "it is no regular file")),
+    })
     .map_err(|source| LockError::Io { lock: path.to_owned(), source }.into())
 }
 
@@ -387,6 +455,7 @@ fn age(touched: io::Result<SystemTime>) -> Duration {
 }
 
 /// Waiting for somebody to let go: short naps first, then longer ones, never all in step.
+#[derive(Debug)]
 struct Wait {
     since: Instant,
     limit: Duration,

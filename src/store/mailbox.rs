@@ -5,19 +5,20 @@
 //! identity, never by position, since other programs remove entries.
 
 use std::collections::HashSet;
-use std::fs::File;
+use std::fs::{DirBuilder, File};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use uuid::Uuid;
 
-use super::error::{Damage, Problem, StoreError};
+use super::error::{Damage, Problem, Problems, StoreError};
 use super::files::{self, Try};
 use super::lock::Held;
 use super::{Store, roster};
 use crate::protocol::ids::{AgentName, MessageId, TeamDir};
-use crate::protocol::json::{self, Elements, Json};
+use crate::protocol::json::{self, Elements, Json, JsonError};
 use crate::protocol::message::{Body, Message, TaskAssignment};
 use crate::protocol::task::Task;
 use crate::protocol::team::{Form, Team};
@@ -37,6 +38,9 @@ const TAIL: u64 = 4096;
 /// strings hold no line breaks.
 const SESSION_MARK: &[u8] = b"\n    \"msgV\": ";
 
+/// What stands before the time of a message, as it is in a file.
+const TIME_MARK: &[u8] = b"\n    \"timestamp\": \"";
+
 /// All inboxes of one team.
 #[derive(Debug)]
 pub struct Mailbox<'a> {
@@ -48,7 +52,7 @@ pub struct Mailbox<'a> {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Inbox {
     pub messages: Vec<Message>,
-    pub problems: Vec<Problem>,
+    pub problems: Problems,
 }
 
 impl Inbox {
@@ -73,8 +77,15 @@ impl Which<'_> {
     }
 }
 
+/// Who got a message that was sent to all, and who did not.
+#[derive(Debug, Default)]
+pub struct Reached {
+    pub by: Vec<AgentName>,
+    pub failed: Vec<(AgentName, StoreError)>,
+}
+
 /// The time for a message: never twice the same in one process, so that two equal texts of one
-/// sender stay two messages.
+/// sender stay two messages. Among processes, appending sees to it.
 pub fn stamp() -> Stamp {
     static LAST: AtomicI64 = AtomicI64::new(0);
     let now = files::now().millis();
@@ -95,41 +106,56 @@ impl<'a> Mailbox<'a> {
     /// The inbox of an agent; one that nobody has written to yet is empty.
     pub fn read(&self, agent: &AgentName) -> Result<Inbox, StoreError> {
         let path = self.path(agent);
-        let whole = files::read_parsed(&path, LARGEST, |text| {
-            let elements = Elements::of(text);
-            match elements.torn {
-                Some(torn) => Err(torn),
-                None => Ok(inbox_of(&path, &elements)),
+        files::patiently(|round| {
+            let Some((text, damage)) = read_inbox(&path)? else { return Ok(Inbox::default()) };
+            let elements = Elements::of(&text);
+            let damage = damage.or(elements.torn.clone().map(Damage::Json));
+            let mut inbox = inbox_of(&path, &text, &elements);
+            match (damage, round) {
+                (None, _) => {}
+                (Some(damage), Try::Early) => return Err(StoreError::broken(&path, damage)),
+                // It stays as it is until somebody writes to it: show what is whole.
+                (Some(damage), Try::Last) => {
+                    inbox.problems.add(|| Problem::new(&path, format!("broken: {damage}")));
+                }
             }
-        });
-        match whole {
-            Ok(inbox) => Ok(inbox.unwrap_or_default()),
-            // It stays as it is until somebody writes to it: show what is whole.
-            Err(StoreError::Broken { path, source: Damage::Json(tear) }) => {
-                let text = files::read_text(&path, LARGEST)?.unwrap_or_default();
-                let mut inbox = inbox_of(&path, &Elements::of(&text));
-                inbox.problems.push(Problem::new(&path, format!("broken: {tear}")));
-                Ok(inbox)
-            }
-            Err(error) => Err(error),
-        }
+            Ok(inbox)
+        })
     }
 
-    /// Sends to a member of the team. When this returns, the message is on disk.
+    /// Sends plain words to a member of the team. When this returns, the message is on disk.
     pub fn send(&self, to: &AgentName, message: Message) -> Result<Message, StoreError> {
+        refuse_forgery(&message)?;
+        self.post(to, message)
+    }
+
+    /// As `send`, with a typed body, which only a runtime may send.
+    pub fn send_body(
+        &self,
+        to: &AgentName,
+        from: &AgentName,
+        body: &Body,
+        at: Stamp,
+    ) -> Result<Message, StoreError> {
+        self.post(to, Message::with_body(from, body, at))
+    }
+
+    fn post(&self, to: &AgentName, message: Message) -> Result<Message, StoreError> {
         let team = self.store.rosters().team(&self.team)?;
         roster::member(&team, to)?;
         self.deliver(to, message, team.form())
     }
 
-    /// Sends to everybody but the sender; returns who got it.
-    pub fn broadcast(&self, message: &Message) -> Result<Vec<AgentName>, StoreError> {
+    /// Sends plain words to everybody but the sender, as far as it goes.
+    pub fn broadcast(&self, message: &Message) -> Result<Reached, StoreError> {
+        refuse_forgery(message)?;
         let team = self.store.rosters().team(&self.team)?;
-        let others = team.members.iter().filter(|member| member.name != message.from);
-        let mut reached = Vec::new();
-        for member in others {
-            self.deliver(&member.name, message.clone(), team.form())?;
-            reached.push(member.name.clone());
+        let mut reached = Reached::default();
+        for member in team.members.iter().filter(|member| member.name != message.from) {
+            match self.deliver(&member.name, message.clone(), team.form()) {
+                Ok(_) => reached.by.push(member.name.clone()),
+                Err(error) => reached.failed.push((member.name.clone(), error)),
+            }
         }
         Ok(reached)
     }
@@ -145,36 +171,35 @@ impl<'a> Mailbox<'a> {
             assigned_by: by.clone(),
             timestamp: at.to_string(),
         });
-        self.send(owner, Message::with_body(by, &body, at)).map(Some)
+        self.send_body(owner, by, &body, at).map(Some)
     }
 
     fn deliver(&self, to: &AgentName, message: Message, team: Form) -> Result<Message, StoreError> {
         let path = self.path(to);
-        // Prepared before the lock is taken: others give up after 20 ms.
-        let session = message.clone().in_session_form(Uuid::new_v4().to_string());
-        let (session_text, classic_text) = (element(&session), element(&message));
         self.in_lock(to, |held, round| {
             let shape = Shape::of(&path)?;
-            let form = match shape {
-                Shape::Canonical { form: Form::Session, .. } => Form::Session,
-                Shape::Canonical { form: Form::Classic, .. } | Shape::Empty | Shape::Other => team,
+            let (form, last) = match shape {
+                Shape::Canonical { form: Form::Session, last, .. } => (Form::Session, last),
+                Shape::Canonical { form: Form::Classic, last, .. } => (team, last),
+                Shape::Empty | Shape::Other => (team, None),
             };
-            let (sent, text) = match form {
-                Form::Session => (&session, &session_text),
-                Form::Classic => (&message, &classic_text),
-            };
+            let mut sent = message.clone().later_than(last);
+            if form == Form::Session {
+                sent = sent.in_session_form(Uuid::new_v4().to_string());
+            }
+            let text = element(&sent);
             match shape {
                 Shape::Empty => held.replace(&path, format!("[\n  {text}\n]").as_bytes())?,
                 Shape::Canonical { length, .. } => {
-                    held.replace_with(&path, |new| splice(&path, new, length, text))?;
+                    held.replace_with(&path, |new| splice(&path, new, length, &text))?;
                 }
                 Shape::Other => {
-                    let mut all = rescue(&path, round)?;
-                    all.push(text.clone());
+                    let mut all = rescue(held, &path, round)?;
+                    all.push(text);
                     held.replace(&path, array(&all).as_bytes())?;
                 }
             }
-            Ok(sent.clone())
+            Ok(sent)
         })
     }
 
@@ -185,17 +210,17 @@ impl<'a> Mailbox<'a> {
             return Ok(0);
         }
         self.in_lock(agent, |held, round| {
-            let whole = match files::read_text(&path, LARGEST) {
+            let whole = match read_inbox(&path) {
                 Ok(None) => return Ok(0),
-                Ok(Some(text)) => mark(&text, which),
-                Err(StoreError::Broken { .. }) => None,
+                Ok(Some((text, None))) => mark(&text, which),
+                Ok(Some((_, Some(_)))) | Err(StoreError::Broken { .. }) => None,
                 Err(error) => return Err(error),
             };
             let (marked, count) = match whole {
                 Some((_, 0)) => return Ok(0),
                 Some(marked) => marked,
                 None => {
-                    let rescued = array(&rescue(&path, round)?);
+                    let rescued = array(&rescue(held, &path, round)?);
                     mark(&rescued, which).unwrap_or((rescued, 0))
                 }
             };
@@ -223,27 +248,41 @@ impl<'a> Mailbox<'a> {
 
 /// Makes the directory of a team's inboxes, but never the team: a deleted one stays deleted.
 fn make_inboxes(dir: &Path) -> Result<(), StoreError> {
-    if dir.is_dir() {
-        return Ok(());
-    }
-    match dir.parent() {
-        Some(team) if team.is_dir() => files::make_dir(dir),
-        Some(_) | None => {
-            let gone = io::Error::new(ErrorKind::NotFound, "the team is gone");
-            Err(StoreError::io("make the directory", dir, gone))
-        }
+    match DirBuilder::new().mode(0o700).create(dir) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+        outcome => outcome.map_err(|source| StoreError::io("make the directory", dir, source)),
     }
 }
 
-fn inbox_of(path: &Path, elements: &Elements<'_>) -> Inbox {
+fn refuse_forgery(message: &Message) -> Result<(), StoreError> {
+    Body::forged_type(&message.text).map_or(Ok(()), |kind| Err(StoreError::Forged(kind)))
+}
+
+/// The text of an inbox. One that is not quite text is no reason to lose what is.
+fn read_inbox(path: &Path) -> Result<Option<(String, Option<Damage>)>, StoreError> {
+    let Some(bytes) = files::read_bytes(path, LARGEST)? else { return Ok(None) };
+    Ok(Some(match String::from_utf8(bytes) {
+        Ok(text) => (text, None),
+        Err(error) => {
+            let at = error.utf8_error().valid_up_to();
+            let text = String::from_utf8_lossy(error.as_bytes()).into_owned();
+            (text, Some(Damage::NotText(at)))
+        }
+    }))
+}
+
+fn inbox_of(path: &Path, text: &str, elements: &Elements<'_>) -> Inbox {
     let mut inbox = Inbox::default();
     for (at, element) in elements.whole.iter().enumerate() {
         match json::from_text(element) {
             Ok(message) => inbox.messages.push(message),
-            Err(why) => {
-                let what = format!("message {} is malformed: {why}", at + 1);
-                inbox.problems.push(Problem::new(path, what));
-            }
+            Err(why) => inbox.problems.add(|| {
+                let start = element.as_ptr() as usize - text.as_ptr() as usize;
+                let above = text[..start].matches('\n').count();
+                let JsonError { reason, line, column } = why;
+                let place = format!("line {} column {column}", above + line);
+                Problem::new(path, format!("message {} is malformed: {reason} at {place}", at + 1))
+            }),
         }
     }
     inbox
@@ -267,7 +306,12 @@ enum Shape {
     /// Missing, or an empty array.
     Empty,
     /// As everybody writes it: something can be put in before the last bracket.
-    Canonical { length: u64, form: Form },
+    Canonical {
+        length: u64,
+        form: Form,
+        /// When the last message was sent, as far as that can be seen.
+        last: Option<Stamp>,
+    },
     /// Written differently, or broken.
     Other,
 }
@@ -297,13 +341,21 @@ impl Shape {
             }
             let session = tail.windows(SESSION_MARK.len()).any(|part| part == SESSION_MARK);
             let form = if session { Form::Session } else { Form::Classic };
-            Ok(Self::Canonical { length, form })
+            Ok(Self::Canonical { length, form, last: last_stamp(&tail) })
         };
         match look() {
             Err(error) if error.kind() == ErrorKind::PermissionDenied => Ok(Self::Other),
             outcome => outcome.map_err(|source| StoreError::io("read", path, source)),
         }
     }
+}
+
+/// The time of the last message in the tail of an inbox.
+fn last_stamp(tail: &[u8]) -> Option<Stamp> {
+    let at = tail.windows(TIME_MARK.len()).rposition(|part| part == TIME_MARK)? + TIME_MARK.len();
+    let rest = tail.get(at..)?;
+    let end = rest.iter().position(|byte| *byte == b'"')?;
+    Stamp::parse(std::str::from_utf8(rest.get(..end)?).ok()?)
 }
 
 /// Copies an inbox of this length up to its closing bracket and goes on with one more element.
@@ -321,30 +373,28 @@ fn splice(path: &Path, new: &mut File, length: u64, text: &str) -> io::Result<()
 }
 
 /// The elements of an inbox that is not canonical, each as it will stand in the new file. One
-/// that is broken, and stays so, is set aside first; what is whole before its tear is kept.
-fn rescue(path: &Path, round: Try) -> Result<Vec<String>, StoreError> {
-    let (text, damage) = match files::read_text(path, LARGEST) {
+/// that is broken, and stays so, is set aside first; what is whole in it is kept.
+fn rescue(held: &Held, path: &Path, round: Try) -> Result<Vec<String>, StoreError> {
+    let (text, damage) = match read_inbox(path) {
         Ok(None) => return Ok(Vec::new()),
-        Ok(Some(text)) => {
-            let torn = Elements::of(&text).torn;
-            (text, torn.map(Damage::Json))
-        }
+        Ok(Some((text, damage))) => (text, damage),
         Err(StoreError::Broken { source, .. }) => (String::new(), Some(source)),
         Err(StoreError::Io { source, .. }) if source.kind() == ErrorKind::PermissionDenied => {
-            files::set_aside(path)?;
-            return Ok(Vec::new());
+            (String::new(), Some(Damage::NotAFile))
         }
         Err(error) => return Err(error),
     };
-    match damage {
+    let elements = Elements::of(&text);
+    match damage.or(elements.torn.map(Damage::Json)) {
         Some(damage) if round == Try::Early => return Err(StoreError::broken(path, damage)),
         Some(_) => {
             files::set_aside(path)?;
+            held.secure_names(path)?;
         }
         None => {}
     }
-    let whole = Elements::of(&text).whole;
-    Ok(whole.into_iter().map(|e| Json::parse(e).map_or(e.to_owned(), |j| j.pretty_at(1))).collect())
+    let pretty = |e: &str| Json::parse(e).map_or_else(|_| e.to_owned(), |j| j.pretty_at(1));
+    Ok(elements.whole.into_iter().map(pretty).collect())
 }
 
 /// The text of an inbox with some messages marked, everything else to the byte as it was, and
@@ -415,7 +465,7 @@ mod tests {
                     prop_assert!(all.is_empty());
                     array(&[element(&next)])
                 }
-                Shape::Canonical { length, form } => {
+                Shape::Canonical { length, form, .. } => {
                     prop_assert_eq!(form == Form::Session, session);
                     let to = dir.path().join("new");
                     splice(&path, &mut File::create(&to).unwrap(), length, &element(&next)).unwrap();

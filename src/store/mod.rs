@@ -21,8 +21,9 @@ pub mod watch;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-pub use error::{Problem, StoreError};
+pub use error::{Problem, Problems, StoreError};
 pub use files::Durability;
 
 use crate::protocol::ids::TeamDir;
@@ -50,13 +51,17 @@ struct Caches {
 }
 
 impl Store {
-    /// Opens a home directory, making it where it is missing.
-    pub fn open(home: Home, durability: Durability) -> Result<Self, StoreError> {
-        for dir in [home.teams(), home.task_lists()] {
-            files::make_dir(&dir)?;
-        }
-        let locks = Locks::new(home.locks(), durability);
-        Ok(Self { home, locks, caches: Arc::default() })
+    /// The state below a home directory, which is made when something is first written to it.
+    pub fn open(home: Home, durability: Durability) -> Self {
+        let locks = Locks::new(&home, durability);
+        Self { home, locks, caches: Arc::default() }
+    }
+
+    /// The same state, with another limit on waiting for locks.
+    #[must_use]
+    pub fn with_patience(mut self, patience: Duration) -> Self {
+        self.locks = self.locks.with_patience(patience);
+        self
     }
 
     pub fn home(&self) -> &Home {
@@ -77,16 +82,16 @@ impl Store {
     }
 
     pub fn tasks(&self, list: &TeamDir) -> TaskList<'_> {
-        let cache = Arc::clone(entry_of(&self.caches.tasks).entry(list.clone()).or_default());
+        let cache = Arc::clone(lock_cache(&self.caches.tasks).entry(list.clone()).or_default());
         TaskList::new(self, list.clone(), cache)
     }
 
     fn cached_team(&self, dir: &TeamDir) -> Option<(Signature, Arc<Team>)> {
-        entry_of(&self.caches.teams).get(dir).cloned()
+        lock_cache(&self.caches.teams).get(dir).cloned()
     }
 
     fn cache_team(&self, dir: &TeamDir, team: Option<(Signature, Arc<Team>)>) {
-        let mut teams = entry_of(&self.caches.teams);
+        let mut teams = lock_cache(&self.caches.teams);
         match team {
             Some(known) => teams.insert(dir.clone(), known),
             None => teams.remove(dir),
@@ -94,12 +99,12 @@ impl Store {
     }
 
     fn forget_team(&self, dir: &TeamDir) {
-        entry_of(&self.caches.teams).remove(dir);
-        entry_of(&self.caches.tasks).remove(dir);
+        lock_cache(&self.caches.teams).remove(dir);
+        lock_cache(&self.caches.tasks).remove(dir);
     }
 }
 
 /// A cache is whole after every step, so one that a panic left behind can be used.
-fn entry_of<T>(cache: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock_cache<T>(cache: &Mutex<T>) -> MutexGuard<'_, T> {
     cache.lock().unwrap_or_else(PoisonError::into_inner)
 }

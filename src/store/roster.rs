@@ -3,7 +3,9 @@
 //! A roster is changed by patching its document inside its locks, so two programs that add a
 //! member at the same time lose nothing, and fields that we do not know survive.
 
-use std::fs::{self, File};
+use std::fs::{self, OpenOptions};
+use std::io::ErrorKind;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -123,15 +125,17 @@ impl<'a> Rosters<'a> {
     /// The directory of the team that somebody calls by this name (or by its directory).
     pub fn find(&self, name: &str) -> Result<TeamDir, StoreError> {
         let is_team = |dir: &TeamDir| self.store.home().config(dir).exists();
-        let derived = TeamName::found(name).dir();
-        let candidates = TeamDir::found(name).into_iter().chain([derived]);
-        if let Some(dir) = candidates.into_iter().find(is_team) {
+        if let Some(dir) = TeamDir::found(name).filter(is_team) {
             return Ok(dir);
         }
         let all = self.list()?.teams;
         let known = all.iter().map(|(_, team)| team.name.to_string()).collect();
-        let named = all.into_iter().find(|(_, team)| team.name == *name);
-        named.map(|(dir, _)| dir).ok_or(StoreError::NoTeam { name: name.to_owned(), known })
+        if let Some((dir, _)) = all.into_iter().find(|(_, team)| team.name == *name) {
+            return Ok(dir);
+        }
+        // What was typed as it is called elsewhere: `Peer Team` for `peer-team`.
+        let derived = Some(TeamName::found(name).dir()).filter(is_team);
+        derived.ok_or(StoreError::NoTeam { name: name.to_owned(), known })
     }
 
     pub fn team(&self, dir: &TeamDir) -> Result<Arc<Team>, StoreError> {
@@ -183,6 +187,7 @@ impl<'a> Rosters<'a> {
         };
         held.take(&config)?;
         held.replace(&config, json::to_pretty(&team).as_bytes())?;
+        held.secure_names(&home.tasks(&dir).join(".lock"))?;
         Ok((dir, team))
     }
 
@@ -258,9 +263,10 @@ impl<'a> Rosters<'a> {
             return Err(no_team(dir));
         }
         held.take(&home.config(dir))?;
-        remove_whole(&held, &home.team(dir))?;
+        // The roster last: while it is there, deleting can be asked for again.
         let tasks = self.store.locks().enter(&["tasks", dir.as_str()])?;
         remove_whole(&tasks, &home.tasks(dir))?;
+        remove_whole(&held, &home.team(dir))?;
         self.store.forget_team(dir);
         for domain in ["team", "inbox", "tasks"] {
             self.store.locks().forget(&[domain, dir.as_str()]);
@@ -315,15 +321,20 @@ pub(super) fn make_task_dir(dir: &Path) -> Result<(), StoreError> {
     if lock.exists() {
         return Ok(());
     }
-    let made = files::create(&lock).map(|_: File| ());
-    made.map_err(|source| StoreError::io("write", &lock, source))
+    // Several may make it at once; it stays empty.
+    let made = OpenOptions::new().append(true).create(true).mode(0o600).open(&lock);
+    made.map(|_| ()).map_err(|source| StoreError::io("write", &lock, source))
 }
 
 /// The visible directories in a directory, by name.
 pub(super) fn dirs_in(path: &Path) -> Result<Vec<TeamDir>, StoreError> {
     let unreadable = |source| StoreError::io("read the directory", path, source);
     let mut dirs = Vec::new();
-    for entry in fs::read_dir(path).map_err(unreadable)? {
+    let entries = match fs::read_dir(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(dirs),
+        outcome => outcome.map_err(unreadable)?,
+    };
+    for entry in entries {
         let entry = entry.map_err(unreadable)?;
         let name = entry.file_name();
         if let Some(dir) = name.to_str().and_then(TeamDir::found)
@@ -345,6 +356,7 @@ fn remove_whole(held: &Held, path: &Path) -> Result<(), StoreError> {
     let hidden = hidden_name(path);
     held.note(&hidden).map_err(failed)?;
     fs::rename(path, &hidden).map_err(failed)?;
+    held.secure_names(path)?;
     fs::remove_dir_all(&hidden).map_err(failed)
 }
 

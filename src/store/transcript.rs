@@ -10,9 +10,9 @@ use serde::Deserialize;
 use uuid::Uuid;
 
 use super::Store;
-use super::error::{Damage, StoreError};
+use super::error::{Damage, Problems, StoreError};
 use super::files::{self, Durability};
-use super::lines::{LineFile, LineReader, Place, Problems, skipped};
+use super::lines::{LineFile, LineReader, Place, skipped};
 use crate::protocol::ids::{SessionId, encoded};
 use crate::protocol::json::Json;
 use crate::settings::paths::Home;
@@ -150,7 +150,7 @@ pub fn conversation(path: &Path) -> Result<Conversation, StoreError> {
         match Json::parse(text) {
             Ok(record) => found.records.push(record),
             // Its parent is known all the same.
-            Err(error) => found.problems.add(skipped(path, *place, &error.into())),
+            Err(error) => found.problems.add(|| skipped(path, *place, &error.into())),
         }
         next = links.parent.as_ref().and_then(|parent| index.get(parent).copied());
         if next.is_none() {
@@ -204,7 +204,7 @@ fn scan(path: &Path, mut each: impl FnMut(Linked)) -> Result<Problems, StoreErro
         let linked = |text: &str| Links::of(text).map(|links| (Box::from(text), links));
         match line.parse(linked) {
             Ok((text, links)) => each(Linked { at, text, links }),
-            Err(problem) => problems.add(problem),
+            Err(problem) => problems.add(|| problem),
         }
     }
     Ok(problems)

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Lines};
 use std::process::{Child, ChildStdout};
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::support::deck::Deck;
 
@@ -73,6 +73,24 @@ fn what_was_printed_is_marked_and_not_printed_again() {
     assert!(left.is_empty() || left == ["three"], "{left:?}");
 }
 
+/// Other programs may send the same words twice at the same time.
+#[test]
+fn twins_are_both_printed() {
+    let deck = Deck::with_team(&["bob"]);
+    deck.run(&["send", "t", "bob", "first"]).ok();
+    let follower = Follower::start(&deck, &["inbox", "t", "bob", "--follow", "--json"]);
+    assert_eq!(follower.next(), "first");
+    let twin = r#"{"from": "x", "text": "twin", "timestamp": "t", "read": false}"#;
+    for count in [1, 3] {
+        let all = vec![twin; count].join(", ");
+        let temporary = deck.inbox("bob").with_extension("new");
+        std::fs::write(&temporary, format!("[{all}]")).unwrap();
+        std::fs::rename(&temporary, deck.inbox("bob")).unwrap();
+        let new = if count == 1 { 1 } else { 2 };
+        (0..new).for_each(|_| assert_eq!(follower.next(), "twin"));
+    }
+}
+
 #[test]
 fn following_ends_with_the_team() {
     let deck = Deck::with_team(&["bob"]);
@@ -80,6 +98,13 @@ fn following_ends_with_the_team() {
     let mut follower = Follower::start(&deck, &["inbox", "t", "bob", "--follow", "--json"]);
     assert_eq!(follower.next(), "one");
     deck.run(&["team", "delete", "t", "--force"]).ok();
-    let status = follower.child.wait().unwrap();
+    let end = Instant::now() + Duration::from_secs(10);
+    let status = loop {
+        if let Some(status) = follower.child.try_wait().unwrap() {
+            break status;
+        }
+        assert!(Instant::now() < end, "it goes on following");
+        thread::yield_now();
+    };
     assert_eq!(status.code(), Some(1));
 }

@@ -15,7 +15,7 @@ use serde_json::json;
 use crate::support::mode;
 
 fn asks(root: &Path) -> Asks {
-    let store = Store::open(Home::at(root), Durability::ProcessCrash).unwrap();
+    let store = Store::open(Home::at(root), Durability::ProcessCrash);
     Asks::new(&store, &SessionId::found("s1"))
 }
 

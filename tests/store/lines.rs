@@ -5,9 +5,8 @@ use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use quarterdeck::protocol::json::Json;
-use quarterdeck::store::Durability;
-use quarterdeck::store::Problem;
 use quarterdeck::store::lines::{LONGEST, LineFile, LineReader, Place};
+use quarterdeck::store::{Durability, Problem, StoreError};
 
 use crate::support::{mode, run_with_little_room};
 
@@ -156,13 +155,16 @@ fn files_and_directories_are_for_this_user_only() {
 fn only_one_has_a_file_alone_and_the_other_does_not_mend_it() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("x.jsonl");
-    let alone = LineFile::open_alone(&path, Durability::ProcessCrash).unwrap().unwrap();
+    let alone = LineFile::open(&path, Durability::ProcessCrash).unwrap();
     // What the owner is writing just now.
     fs::write(&path, "{\"n\":").unwrap();
-    assert!(LineFile::open_alone(&path, Durability::ProcessCrash).unwrap().is_none());
+    assert!(matches!(
+        LineFile::open(&path, Durability::ProcessCrash),
+        Err(StoreError::InUse { .. })
+    ));
     assert_eq!(fs::read_to_string(&path).unwrap(), "{\"n\":");
     drop(alone);
-    assert!(LineFile::open_alone(&path, Durability::ProcessCrash).unwrap().is_some());
+    assert!(LineFile::open(&path, Durability::ProcessCrash).is_ok());
     assert_eq!(fs::read_to_string(&path).unwrap(), "");
 }
 

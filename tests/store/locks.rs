@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
+use quarterdeck::settings::paths::Home;
 use quarterdeck::store::Durability;
 use quarterdeck::store::error::{LockError, StoreError};
 use quarterdeck::store::lock::Locks;
@@ -22,7 +23,7 @@ struct Room {
 impl Room {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let locks = Locks::new(dir.path().join("locks"), Durability::ProcessCrash);
+        let locks = Locks::new(&Home::at(dir.path()), Durability::ProcessCrash);
         Self { dir, locks }
     }
 
@@ -136,7 +137,7 @@ fn a_different_domain_does_not_wait() {
     let locks = room.locks.clone().with_patience(Duration::from_millis(30));
     assert!(locks.enter(&["a", "b"]).is_ok());
     let refused = locks.enter(&["a"]).unwrap_err();
-    assert!(matches!(refused, StoreError::Lock(LockError::Held { .. })), "{refused}");
+    assert!(matches!(refused, StoreError::Lock(LockError::Busy { .. })), "{refused}");
 }
 
 #[test]
@@ -203,4 +204,75 @@ fn a_dead_holder_of_ours_is_noticed_at_once() {
         }
     }
     panic!("only {caught} writers were caught with the lock in their hands");
+}
+
+#[test]
+fn whatever_bears_the_name_of_a_lock_is_waited_for_and_no_longer() {
+    let room = Room::new();
+    let locks = room.locks.clone().with_patience(Duration::from_millis(50));
+    std::os::unix::fs::symlink("/nonexistent", room.lock_dir()).unwrap();
+    let refused = locks.enter(&["x"]).unwrap().take(&room.target()).unwrap_err();
+    assert!(matches!(refused, LockError::Held { .. }), "{refused}");
+    fs::remove_file(room.lock_dir()).unwrap();
+    fs::write(room.lock_dir(), "a file").unwrap();
+    let refused = locks.enter(&["x"]).unwrap().take(&room.target()).unwrap_err();
+    assert!(matches!(refused, LockError::Held { .. }), "{refused}");
+}
+
+#[test]
+fn a_record_removes_only_what_we_make_below_the_home() {
+    let room = Room::new();
+    let outside = tempfile::tempdir().unwrap();
+    let victim = outside.path().join(".x.tmp");
+    fs::create_dir(&victim).unwrap();
+    let ours = room.dir.path().join(".x.json.tmp");
+    fs::write(&ours, "left behind").unwrap();
+    fs::write(room.target(), "kept").unwrap();
+    drop(room.locks.enter(&["x"]).unwrap());
+    let name = outside.path().file_name().unwrap().to_str().unwrap();
+    let entries = [
+        format!("T {}\0", victim.display()),
+        format!("T ../{name}/.x.tmp\0"),
+        "T x.json\0".to_owned(),
+        "T .x.json.tmp\0".to_owned(),
+        "T torn".to_owned(),
+    ];
+    fs::write(room.dir.path().join("quarterdeck/locks/x"), entries.concat()).unwrap();
+    drop(room.locks.enter(&["x"]).unwrap());
+    assert!(victim.exists() && room.target().exists());
+    assert!(!ours.exists(), "what was really left behind is gone");
+}
+
+#[test]
+fn what_was_half_done_stays_known_until_somebody_mends_it() {
+    let room = Room::new();
+    let record = room.dir.path().join("quarterdeck/locks/x");
+    drop(room.locks.enter(&["x"]).unwrap());
+    fs::write(&record, "T .gone.tmp\0").unwrap();
+    for _ in 0..2 {
+        assert!(room.locks.enter_unmended(&["x"]).unwrap().is_unmended(), "nobody mended it");
+    }
+    room.locks.enter_unmended(&["x"]).unwrap().mended();
+    assert!(!room.locks.enter_unmended(&["x"]).unwrap().is_unmended());
+}
+
+#[test]
+fn all_waiting_of_one_operation_has_one_limit() {
+    let room = Room::new();
+    room.foreign_lock(Duration::ZERO);
+    let locks = room.locks.clone().with_patience(Duration::from_millis(300));
+    let held = room.locks.enter(&["x"]).unwrap();
+    let waited = thread::scope(|scope| {
+        let second = scope.spawn(|| {
+            let since = Instant::now();
+            let refused = locks.enter(&["x"]).unwrap().take(&room.target()).unwrap_err();
+            let LockError::Held { waited, .. } = refused else { panic!("{refused}") };
+            assert!(since.elapsed() >= waited);
+            waited
+        });
+        thread::sleep(Duration::from_millis(200));
+        drop(held);
+        second.join().unwrap()
+    });
+    assert!(waited < Duration::from_millis(500), "both waits together: {waited:?}");
 }

@@ -62,7 +62,7 @@ fn no_message_is_lost_between_node_and_us() {
     });
     assert_eq!(count, 8 * EACH, "everybody was acknowledged");
     let inbox = deck.store().mail(&team()).read(&AgentName::lead()).unwrap();
-    assert_eq!(inbox.problems, []);
+    assert!(inbox.problems.is_empty());
     let mut next: BTreeMap<String, usize> = BTreeMap::new();
     for message in inbox.messages.iter().skip(1) {
         let at = next.entry(message.from.to_string()).or_default();

@@ -11,7 +11,7 @@ use quarterdeck::store::{Durability, Store};
 use crate::support::{fixtures, mode};
 
 fn plans(root: &Path) -> Plans {
-    Plans::new(&Store::open(Home::at(root), Durability::ProcessCrash).unwrap())
+    Plans::new(&Store::open(Home::at(root), Durability::ProcessCrash))
 }
 
 #[test]

@@ -191,7 +191,7 @@ fn paths_and_descriptions_are_the_ecosystems() {
     assert_eq!(subagent_path(&home, cwd, &session, "../x").parent(), Some(&*subagents));
 
     assert_eq!(read_meta(&path).unwrap(), None);
-    let store = Store::open(home, Durability::ProcessCrash).unwrap();
+    let store = Store::open(home, Durability::ProcessCrash);
     let text = r#"{"agentType":"alice","spawnDepth":0,"later":[1.0]}"#;
     write_meta(&store, &path, &json(text)).unwrap();
     assert_eq!(fs::read_to_string(meta_path(&path)).unwrap(), text);

@@ -70,7 +70,7 @@ fn writes_of_one_moment_are_one_change() {
 #[test]
 fn our_own_writes_are_reported_once_and_locks_never() {
     let mut site = Site::new();
-    let store = Store::open(site.home.clone(), Durability::ProcessCrash).expect("a store");
+    let store = Store::open(site.home.clone(), Durability::ProcessCrash);
     fs::create_dir_all(site.home.tasks(&team())).expect("a list");
     let mut held = store.locks().enter(&["tasks", "team"]).expect("the domain");
     held.take(&site.home.tasks(&team()).join(".lock")).expect("the list's lock");

@@ -58,7 +58,7 @@ impl Deck {
     }
 
     pub fn store(&self) -> Store {
-        Store::open(Home::at(self.home()), Durability::ProcessCrash).expect("a store")
+        Store::open(Home::at(self.home()), Durability::ProcessCrash)
     }
 
     pub fn command(&self, args: &[&str]) -> Command {

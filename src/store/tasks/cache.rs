@@ -1,9 +1,10 @@
 //! A task list as last seen. A file is read again only when it is another version than before.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use super::LARGEST;
 use crate::protocol::graph::TaskSet;
@@ -12,6 +13,9 @@ use crate::protocol::json;
 use crate::protocol::task::Task;
 use crate::store::error::{Damage, Problem, StoreError};
 use crate::store::files::{self, Signature};
+
+/// How long to wait before looking at half a file again.
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 /// The list as last seen, file by file.
 #[derive(Debug, Default)]
@@ -41,49 +45,88 @@ impl TaskCache {
             }
             Err(error) => return Err(unreadable(error)),
         };
-        let mut seen = HashSet::new();
+        let mut seen = HashMap::new();
         for entry in entries {
             let entry = entry.map_err(unreadable)?;
             let name = entry.file_name();
             let stem = name.to_str().and_then(|name| name.strip_suffix(".json"));
             if let Some(stem) = stem.filter(|stem| !stem.starts_with('.')) {
-                let id = TaskId::found(stem);
-                self.refresh(&id, &entry.path());
-                seen.insert(id);
+                seen.insert(TaskId::found(stem), entry.path());
             }
         }
-        let known: Vec<TaskId> = self.tasks.iter().map(|task| task.id.clone()).collect();
-        for gone in known.into_iter().filter(|id| !seen.contains(id)) {
-            self.tasks.remove(&gone);
+        let known: Vec<TaskId> =
+            self.signatures.keys().chain(self.problems.keys()).cloned().collect();
+        let listed = self.tasks.iter().map(|task| task.id.clone());
+        for gone in known.into_iter().chain(listed.collect::<Vec<_>>()) {
+            if !seen.contains_key(&gone) {
+                self.forget(&gone);
+            }
         }
-        self.signatures.retain(|id, _| seen.contains(id));
-        self.problems.retain(|id, _| seen.contains(id));
+        self.refresh(seen.iter().map(|(id, path)| (id, path.as_path())).collect());
         Ok(())
     }
 
-    /// Reads one task again if its file is another version than before.
-    pub(super) fn refresh(&mut self, id: &TaskId, path: &Path) {
-        let signature = Signature::of(path).filter(Signature::is_settled);
-        if signature.is_some() && self.signatures.get(id) == signature.as_ref() {
-            return;
-        }
-        // Looked at before it is read: if it changes in between, it is read once more next time.
-        match signature {
-            Some(signature) => self.signatures.insert(id.clone(), signature),
-            None => self.signatures.remove(id),
-        };
+    fn forget(&mut self, id: &TaskId) {
+        self.tasks.remove(id);
+        self.signatures.remove(id);
         self.problems.remove(id);
-        match files::read_parsed(path, LARGEST, |text| parse(text, id)) {
-            Ok(Some(task)) => self.tasks.put(task),
-            Ok(None) => {
-                self.tasks.remove(id);
+    }
+
+    /// Reads those tasks again whose files are other versions than before. Files that somebody
+    /// may be writing are looked at again for a moment, all of them together.
+    pub(super) fn refresh(&mut self, files: Vec<(&TaskId, &Path)>) {
+        let since = Instant::now();
+        let mut left = files;
+        loop {
+            left.retain(|(id, path)| self.refresh_one(id, path) == Seen::HalfWritten);
+            if left.is_empty() || since.elapsed() > files::HALF_WRITTEN {
+                return;
             }
-            Err(error) => {
-                self.tasks.remove(id);
-                self.problems.insert(id.clone(), error.problem_of(path));
-            }
+            files::nap(LOOK_AGAIN);
         }
     }
+
+    fn refresh_one(&mut self, id: &TaskId, path: &Path) -> Seen {
+        let version = Signature::of(path);
+        let settled = version.filter(Signature::is_settled);
+        if settled.is_some() && self.signatures.get(id) == settled.as_ref() {
+            return Seen::Whole;
+        }
+        // Looked at before it is read: if it changes in between, it is read once more next time.
+        match settled {
+            Some(settled) => self.signatures.insert(id.clone(), settled),
+            None => self.signatures.remove(id),
+        };
+        let read = files::read_text(path, LARGEST).and_then(|text| match text {
+            None => Ok(None),
+            Some(text) => {
+                parse(&text, id).map(Some).map_err(|damage| StoreError::broken(path, damage))
+            }
+        });
+        match read {
+            Ok(Some(task)) => {
+                self.problems.remove(id);
+                self.tasks.put(task);
+            }
+            Ok(None) => self.forget(id),
+            Err(error) => {
+                self.tasks.put_unreadable(id);
+                self.problems.insert(id.clone(), error.problem_of(path));
+                let fresh = version.is_some_and(|file| file.age() < files::HALF_WRITTEN);
+                return if fresh { Seen::HalfWritten } else { Seen::Whole };
+            }
+        }
+        Seen::Whole
+    }
+}
+
+/// What a look at a file showed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Seen {
+    /// It is as it is, whole or broken.
+    Whole,
+    /// It is broken, but was written to a moment ago.
+    HalfWritten,
 }
 
 /// The task that a file of this id holds.

@@ -8,7 +8,7 @@ mod cache;
 mod patch;
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 pub use cache::TaskCache;
@@ -17,10 +17,10 @@ pub use patch::{NewTask, Owner, TaskPatch};
 use super::error::{Problem, StoreError};
 use super::files;
 use super::lock::Held;
-use super::{Store, entry_of, roster};
+use super::{Store, lock_cache, roster};
 use crate::protocol::graph::{Edge, TaskSet};
 use crate::protocol::ids::{AgentName, TaskId, TeamDir};
-use crate::protocol::json::{self, Json};
+use crate::protocol::json::{self, Json, JsonError};
 use crate::protocol::task::{Refusal, Status, Task};
 use patch::{add_ids, apply, differences, edges, keep_ids};
 
@@ -65,16 +65,15 @@ impl<'a> TaskList<'a> {
 
     /// As `look`, after reading again only the tasks that are known to have changed.
     pub fn look_again<T>(&self, changed: &[TaskId], look: impl FnOnce(&TaskSet) -> T) -> T {
-        let mut cache = entry_of(&self.cache);
-        for id in changed {
-            cache.refresh(id, &self.path(id));
-        }
+        let mut cache = lock_cache(&self.cache);
+        let paths: Vec<PathBuf> = changed.iter().map(|id| self.path(id)).collect();
+        cache.refresh(changed.iter().zip(&paths).map(|(id, path)| (id, path.as_path())).collect());
         look(cache.tasks())
     }
 
     /// What in the list could not be read when it was last looked at.
     pub fn problems(&self) -> Vec<Problem> {
-        entry_of(&self.cache).problems().cloned().collect()
+        lock_cache(&self.cache).problems().cloned().collect()
     }
 
     pub fn get(&self, id: &TaskId) -> Result<Option<Task>, StoreError> {
@@ -86,12 +85,15 @@ impl<'a> TaskList<'a> {
         files::read_parsed(&self.path(id), LARGEST, Json::parse)
     }
 
+    /// Makes an empty list, for a session without a team. A team brings its own.
+    pub fn make(&self) -> Result<(), StoreError> {
+        roster::make_task_dir(&self.store.home().tasks(&self.list))
+    }
+
     pub fn create(&self, new: &NewTask) -> Result<Task, StoreError> {
-        let dir = self.store.home().tasks(&self.list);
-        roster::make_task_dir(&dir)?;
         let mut held = self.enter()?;
-        held.take(&dir.join(".lock"))?;
-        let id = TaskId::from(self.highest_id()? + 1);
+        held.take(&self.dir()?.join(".lock"))?;
+        let id = TaskId::from(self.next_id()?);
         let edges = edges(&id, &[], &new.blocked_by);
         let task = Task {
             id: id.clone(),
@@ -104,15 +106,10 @@ impl<'a> TaskList<'a> {
             blocked_by: edges.iter().map(|edge| edge.blocker.clone()).collect(),
             metadata: new.metadata.clone(),
         };
-        if !edges.is_empty() {
-            // Nothing waits for a task that is not there yet, so only unknown ids can be wrong.
-            let cache = self.scan()?;
-            let missing = task.blocked_by.iter().find(|id| cache.tasks().get(id).is_none());
-            if let Some(missing) = missing {
-                return Err(StoreError::NoTask(missing.clone()));
-            }
-        }
-        held.replace(&self.path(&id), json::to_pretty(&task).as_bytes())?;
+        let text = json::to_pretty(&task);
+        json::from_text::<Task>(&text).map_err(StoreError::Unreadable)?;
+        self.take_all(&mut held, &task.blocked_by)?;
+        held.replace(&self.path(&id), text.as_bytes())?;
         self.write_other_ends(&mut held, &id, &edges)?;
         Ok(task)
     }
@@ -120,10 +117,9 @@ impl<'a> TaskList<'a> {
     pub fn update(&self, id: &TaskId, patch: &TaskPatch) -> Result<Updated, StoreError> {
         let edges = edges(id, &patch.add_blocks, &patch.add_blocked_by);
         let mut held = self.enter()?;
-        if !self.path(id).exists() {
-            return Err(StoreError::NoTask(id.clone()));
-        }
+        self.take_all(&mut held, std::slice::from_ref(id))?;
         if !edges.is_empty() {
+            self.take_all(&mut held, &[&*patch.add_blocks, &patch.add_blocked_by].concat())?;
             self.scan()?.tasks().check(&edges)?;
         }
         let updated = self.change(&mut held, id, |document, task| {
@@ -133,6 +129,19 @@ impl<'a> TaskList<'a> {
         })?;
         self.write_other_ends(&mut held, id, &edges)?;
         Ok(updated)
+    }
+
+    /// Takes the locks of all tasks that a change will touch, before it touches the first: what
+    /// is refused then has not half happened. All of them must be there and readable.
+    fn take_all(&self, held: &mut Held, ids: &[TaskId]) -> Result<(), StoreError> {
+        for id in ids {
+            if !self.path(id).exists() {
+                return Err(StoreError::NoTask(id.clone()));
+            }
+            held.take(&self.path(id))?;
+            self.get(id)?.ok_or_else(|| StoreError::NoTask(id.clone()))?;
+        }
+        Ok(())
     }
 
     /// Takes a task for an agent: owner and `in_progress` in one step, so that of several who
@@ -161,16 +170,25 @@ impl<'a> TaskList<'a> {
         load: Load,
     ) -> Result<Result<Option<Task>, Refusal>, StoreError> {
         let mut held = self.enter()?;
-        let id = {
+        let ready: Vec<TaskId> = {
             let cache = self.scan()?;
-            let ready = cache.tasks().iter().find(|task| cache.tasks().is_ready(task));
-            let Some(task) = ready else { return Ok(Ok(None)) };
-            if let Err(refusal) = may_claim(cache.tasks(), &task.id, agent, load) {
-                return Ok(Err(refusal));
-            }
-            task.id.clone()
+            let tasks = cache.tasks();
+            tasks.iter().filter(|task| tasks.is_ready(task)).map(|task| task.id.clone()).collect()
         };
-        self.give(&mut held, &id, agent).map(|task| Ok(Some(task)))
+        for id in ready {
+            // Another program may take it while we wait for its lock: look again inside.
+            held.take(&self.path(&id))?;
+            let cache = self.scan()?;
+            let still = cache.tasks().get(&id).is_some_and(|task| cache.tasks().is_ready(task));
+            match may_claim(cache.tasks(), &id, agent, load) {
+                Err(busy @ Refusal::AgentBusy(_)) => return Ok(Err(busy)),
+                Ok(()) if still => {}
+                Ok(()) | Err(_) => continue,
+            }
+            drop(cache);
+            return self.give(&mut held, &id, agent).map(|task| Ok(Some(task)));
+        }
+        Ok(Ok(None))
     }
 
     fn give(&self, held: &mut Held, id: &TaskId, agent: &AgentName) -> Result<Task, StoreError> {
@@ -198,18 +216,26 @@ impl<'a> TaskList<'a> {
             status: Some(Status::Pending),
             ..TaskPatch::default()
         };
-        let released = theirs.iter().map(|id| {
-            let change = |document: &mut Json, task: &Task| apply(document, task, &patch);
-            Ok(self.change(&mut held, id, change)?.task)
-        });
-        released.collect()
+        let mut released = Vec::new();
+        for id in theirs {
+            // Another program may have given it away while we waited for its lock.
+            let updated = self.change(&mut held, &id, |document, task| {
+                if task.is_open() && task.owner() == Some(agent) {
+                    apply(document, task, &patch);
+                }
+            })?;
+            if updated.task.owner().is_none() {
+                released.push(updated.task);
+            }
+        }
+        Ok(released)
     }
 
     /// Deletes a task and every mention of it. Its id is never given again.
     pub fn delete(&self, id: &TaskId) -> Result<(), StoreError> {
-        let dir = self.store.home().tasks(&self.list);
         let path = self.path(id);
         let mut held = self.enter()?;
+        let dir = self.dir()?;
         if !path.exists() {
             return Err(StoreError::NoTask(id.clone()));
         }
@@ -217,14 +243,15 @@ impl<'a> TaskList<'a> {
         held.take(&path)?;
         let mentions: Vec<TaskId> = {
             let cache = self.scan()?;
-            let naming = |task: &&Task| {
-                task.id != *id && (task.blocks.contains(id) || task.blocked_by.contains(id))
-            };
-            cache.tasks().iter().filter(naming).map(|task| task.id.clone()).collect()
+            let names = |task: &Task| task.blocks.contains(id) || task.blocked_by.contains(id);
+            let naming = cache.tasks().iter().filter(|task| task.id != *id && names(task));
+            naming.map(|task| task.id.clone()).collect()
         };
-        let highest = self.highest_id()?.to_string();
+        self.take_all(&mut held, &mentions)?;
+        let highest = (self.next_id()? - 1).to_string();
         held.replace(&dir.join(".highwatermark"), highest.as_bytes())?;
         fs::remove_file(&path).map_err(|source| StoreError::io("delete", &path, source))?;
+        held.secure_names(&path)?;
         for other in mentions {
             self.change(&mut held, &other, |document, _| {
                 for key in ["blocks", "blockedBy"] {
@@ -237,11 +264,24 @@ impl<'a> TaskList<'a> {
 
     /// Enters the list's domain, and mends what a process that died in it left half done.
     fn enter(&self) -> Result<Held, StoreError> {
-        let mut held = self.store.locks().enter(&["tasks", self.list.as_str()])?;
-        if held.after_crash() && self.store.home().tasks(&self.list).is_dir() {
-            self.mend(&mut held)?;
+        let mut held = self.store.locks().enter_unmended(&["tasks", self.list.as_str()])?;
+        if held.is_unmended() {
+            if self.store.home().tasks(&self.list).is_dir() {
+                self.mend(&mut held)?;
+            }
+            held.mended();
         }
         Ok(held)
+    }
+
+    /// The list's directory. It is not made here: a list that was deleted stays deleted.
+    fn dir(&self) -> Result<PathBuf, StoreError> {
+        let dir = self.store.home().tasks(&self.list);
+        if !dir.is_dir() {
+            return Err(StoreError::NoList);
+        }
+        roster::make_task_dir(&dir)?; // with its lock file, which other programs may lack
+        Ok(dir)
     }
 
     /// Makes both ends of every dependency agree, and drops mentions of tasks that are gone.
@@ -315,24 +355,45 @@ impl<'a> TaskList<'a> {
         Ok(())
     }
 
-    /// The highest id that was ever used: of a file, also one set aside, or noted when the task
-    /// was deleted.
-    fn highest_id(&self) -> Result<u64, StoreError> {
+    /// One more than the highest id that was ever used: of a file, also one set aside, or noted
+    /// when the task was deleted.
+    fn next_id(&self) -> Result<u64, StoreError> {
         let dir = self.store.home().tasks(&self.list);
-        let noted = files::read_text(&dir.join(".highwatermark"), 64).ok().flatten();
-        let noted = noted.and_then(|text| text.trim().parse().ok()).unwrap_or(0);
+        let mut highest = self.noted_id(&dir.join(".highwatermark"))?;
         let unreadable = |source| StoreError::io("read the directory", &dir, source);
-        let mut highest: u64 = noted;
         for entry in fs::read_dir(&dir).map_err(unreadable)? {
             let name = entry.map_err(unreadable)?.file_name();
             let stem = name.to_str().and_then(|name| name.split_once(".json")).map(|(id, _)| id);
             highest = highest.max(stem.and_then(|id| id.parse().ok()).unwrap_or(0));
         }
-        Ok(highest)
+        highest
+            .checked_add(1)
+            .ok_or(StoreError::NoMoreIds { path: dir.join(format!("{highest}.json")) })
+    }
+
+    /// The highest id that is noted. A note that cannot be read is set aside; then ids that other
+    /// tasks still name are the best that is known.
+    fn noted_id(&self, path: &Path) -> Result<u64, StoreError> {
+        let number = |text: &str| {
+            text.trim().parse::<u64>().map_err(|_| JsonError {
+                reason: "not a number".to_owned(),
+                line: 1,
+                column: 1,
+            })
+        };
+        match files::read_parsed(path, 1 << 16, number) {
+            Ok(noted) => return Ok(noted.unwrap_or(0)),
+            Err(StoreError::Broken { .. }) => files::set_aside(path)?,
+            Err(error) => return Err(error),
+        };
+        let cache = self.scan()?;
+        let named =
+            cache.tasks().iter().flat_map(|task| task.blocks.iter().chain(&task.blocked_by));
+        Ok(named.filter_map(TaskId::number).max().unwrap_or(0))
     }
 
     fn scan(&self) -> Result<MutexGuard<'_, TaskCache>, StoreError> {
-        let mut cache = entry_of(&self.cache);
+        let mut cache = lock_cache(&self.cache);
         cache.scan(&self.store.home().tasks(&self.list))?;
         Ok(cache)
     }

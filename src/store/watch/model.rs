@@ -3,7 +3,7 @@
 //! Invariant: the reader of the changes knows what the model knows. A file that does not parse
 //! changes nothing in it: somebody may be writing, so it is looked at again for a while.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::ErrorKind;
@@ -239,9 +239,20 @@ impl Content {
 
     /// The names or ids that are not in the other one.
     fn beyond<'a>(&'a self, other: Option<&Self>) -> Vec<&'a str> {
-        let others = other.map(|other| other.parts.as_slice()).unwrap_or_default();
-        let others: HashSet<&str> = others.iter().map(|part| &*part.id).collect();
-        self.parts.iter().map(|part| &*part.id).filter(|id| !others.contains(id)).collect()
+        // Counted, since several messages may have one id.
+        let mut others: HashMap<&str, usize> = HashMap::new();
+        for part in other.map(|other| other.parts.as_slice()).unwrap_or_default() {
+            *others.entry(&part.id).or_default() += 1;
+        }
+        let ids = self.parts.iter().map(|part| &*part.id);
+        ids.filter(|id| match others.get_mut(*id) {
+            Some(left) if *left > 0 => {
+                *left -= 1;
+                false
+            }
+            Some(_) | None => true,
+        })
+        .collect()
     }
 }
 
