@@ -1,10 +1,11 @@
 //! Quarterdeck: a terminal console from which one person commands a team of coding agents.
 //!
 //! The layers, lowest first: `protocol` (plain data), `settings` (where files are), `store`
-//! (durable state), `cli` (the commands). Imports go downwards only; `tests/house_rules.rs`
+//! (durable state), `model` (language models), `cli` (the commands). Imports go downwards only; `tests/house_rules.rs`
 //! checks it.
 
 pub mod cli;
+pub mod model;
 pub mod protocol;
 pub mod settings;
 pub mod store;

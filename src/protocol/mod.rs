@@ -4,6 +4,7 @@
 //! leniently here; everything that we create is checked here, once.
 
 pub mod ask;
+pub mod content;
 pub mod event;
 pub mod graph;
 pub mod ids;

@@ -1,3 +1,5 @@
 //! Where files are and what the user configured.
 
+pub mod layers;
+pub mod models;
 pub mod paths;

@@ -122,6 +122,16 @@ pub fn log_file() -> Option<PathBuf> {
     Some(state.join("quarterdeck.log"))
 }
 
+/// Where the user's configuration is.
+pub fn config_dir() -> Option<PathBuf> {
+    project_dirs().map(|dirs| dirs.config_dir().to_owned())
+}
+
+/// The user's own list of models, which may not be there.
+pub fn models_file() -> Option<PathBuf> {
+    config_dir().map(|dir| dir.join("models.toml"))
+}
+
 fn project_dirs() -> Option<ProjectDirs> {
     ProjectDirs::from("", "", "quarterdeck")
 }

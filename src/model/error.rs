@@ -1,0 +1,78 @@
+//! How an answer can fail, in kinds that callers decide on.
+
+use std::time::Duration;
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ModelError {
+    #[error("the key was refused: {message}")]
+    Authentication { message: String },
+    #[error("not found: {message}")]
+    NotFound { message: String },
+    #[error("the request was refused: {message}")]
+    InvalidRequest { message: String },
+    #[error("too many requests: {message}")]
+    RateLimited { message: String, retry_after: Option<Duration> },
+    #[error("overloaded: {message}")]
+    Overloaded { message: String, retry_after: Option<Duration> },
+    #[error("the conversation is too long for the model: {message}")]
+    ContextTooLong { message: String },
+    #[error("no connection: {message}")]
+    Network { message: String },
+    #[error("the answer broke off: {message}")]
+    StreamBroken { message: String },
+    #[error("the answer makes no sense: {message}")]
+    BadAnswer { message: String },
+    #[error("stopped")]
+    Stopped,
+}
+
+impl ModelError {
+    /// Whether the same request may succeed a little later, and how soon the server wants it.
+    pub fn is_passing(&self) -> bool {
+        match self {
+            Self::RateLimited { .. }
+            | Self::Overloaded { .. }
+            | Self::Network { .. }
+            | Self::StreamBroken { .. } => true,
+            Self::Authentication { .. }
+            | Self::NotFound { .. }
+            | Self::InvalidRequest { .. }
+            | Self::ContextTooLong { .. }
+            | Self::BadAnswer { .. }
+            | Self::Stopped => false,
+        }
+    }
+
+    /// The same error in other words.
+    pub fn reworded(mut self, reword: impl FnOnce(&str) -> String) -> Self {
+        match &mut self {
+            Self::Authentication { message }
+            | Self::NotFound { message }
+            | Self::InvalidRequest { message }
+            | Self::RateLimited { message, .. }
+            | Self::Overloaded { message, .. }
+            | Self::ContextTooLong { message }
+            | Self::Network { message }
+            | Self::StreamBroken { message }
+            | Self::BadAnswer { message } => *message = reword(message),
+            Self::Stopped => {}
+        }
+        self
+    }
+
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::RateLimited { retry_after, .. } | Self::Overloaded { retry_after, .. } => {
+                *retry_after
+            }
+            Self::Authentication { .. }
+            | Self::NotFound { .. }
+            | Self::InvalidRequest { .. }
+            | Self::ContextTooLong { .. }
+            | Self::Network { .. }
+            | Self::StreamBroken { .. }
+            | Self::BadAnswer { .. }
+            | Self::Stopped => None,
+        }
+    }
+}

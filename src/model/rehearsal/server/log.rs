@@ -1,0 +1,96 @@
+//! The request log: one line of JSON for each request, written before it is answered.
+//!
+//! Headers are not in it, so keys are not either.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use axum::http::HeaderMap;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::refusal::Refusal;
+use super::{FaultKind, Reply, caller, events};
+use crate::model::request::Caller;
+
+/// A file that requests are added to.
+#[derive(Debug, Clone)]
+pub struct Log {
+    file: Arc<Mutex<File>>,
+}
+
+impl Log {
+    pub fn open(path: &Path) -> io::Result<Self> {
+        // What people ask of models is nobody else's business.
+        let file = OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
+        Ok(Self { file: Arc::new(Mutex::new(file)) })
+    }
+
+    pub(super) async fn write(&self, line: String) {
+        let file = Arc::clone(&self.file);
+        let written = tokio::task::spawn_blocking(move || {
+            let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
+            file.write_all(line.as_bytes())
+        });
+        match written.await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::warn!(%error, "the request log cannot be written"),
+            Err(error) => tracing::warn!(%error, "the request log was not written"),
+        }
+    }
+}
+
+/// What is known about a request while it is answered.
+#[derive(Debug)]
+pub struct Entry {
+    time: Timestamp,
+    agent: Option<String>,
+    purpose: Option<String>,
+    outcome: Value,
+}
+
+impl Entry {
+    pub fn new(headers: &HeaderMap) -> Self {
+        Self {
+            time: Timestamp::now(),
+            agent: caller::header(headers, "agent"),
+            purpose: caller::header(headers, "purpose"),
+            outcome: Value::Null,
+        }
+    }
+
+    pub fn caller(&mut self, caller: &Caller) {
+        self.agent = Some(caller.agent.clone());
+        self.purpose = Some(caller.purpose.as_str().to_owned());
+    }
+
+    pub fn settle(&mut self, reply: Result<&Reply, &Refusal>) {
+        self.outcome = match reply {
+            Ok(reply) => {
+                let (status, usage) = match reply.fault {
+                    Some(FaultKind::Status { status, .. }) => (status, Value::Null),
+                    Some(FaultKind::CutAfter(_) | FaultKind::Stall(_) | FaultKind::Garbage)
+                    | None => (200, events::usage(reply.usage)),
+                };
+                json!({ "line": reply.play.line, "usage": usage, "status": status })
+            }
+            Err(refusal) => json!({
+                "line": null, "usage": null, "status": refusal.status, "error": refusal.message,
+            }),
+        };
+    }
+
+    pub fn line(self, request: Value) -> String {
+        let mut line = json!({
+            "time": format!("{:.3}", self.time), "agent": self.agent, "purpose": self.purpose,
+        });
+        if let (Some(line), Value::Object(outcome)) = (line.as_object_mut(), self.outcome) {
+            line.extend(outcome);
+            line.insert("request".to_owned(), request);
+        }
+        format!("{line}\n")
+    }
+}

@@ -1,0 +1,45 @@
+//! Tokens that an answer cost.
+
+use std::ops::{Add, AddAssign};
+
+use serde::{Deserialize, Serialize};
+
+/// Tokens by kind. `input` counts what was neither written to nor read from the prompt cache.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Usage {
+    pub input: u64,
+    pub output: u64,
+    pub cache_write: u64,
+    pub cache_read: u64,
+}
+
+impl Usage {
+    /// Everything the model read.
+    pub fn all_input(&self) -> u64 {
+        self.input + self.cache_write + self.cache_read
+    }
+
+    pub fn total(&self) -> u64 {
+        self.all_input() + self.output
+    }
+}
+
+impl Add for Usage {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            input: self.input + other.input,
+            output: self.output + other.output,
+            cache_write: self.cache_write + other.cache_write,
+            cache_read: self.cache_read + other.cache_read,
+        }
+    }
+}
+
+impl AddAssign for Usage {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}

@@ -1,0 +1,69 @@
+//! What the user configured, in files of several layers: the user's own, then the project's,
+//! then the project's on this machine. What a later one says counts.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use super::paths;
+use crate::protocol::json;
+
+/// The settings that are in force.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+pub struct Settings {
+    /// The model to use: an alias, or `provider/model`.
+    pub model: Option<String>,
+}
+
+/// A settings file that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}: {what}", file.display())]
+pub struct SettingsError {
+    pub file: PathBuf,
+    pub what: String,
+}
+
+/// The files that are read for work in a project, in their order. Not all need be there.
+pub fn files(project: &Path) -> Vec<PathBuf> {
+    let own = project.join(".quarterdeck");
+    let user = paths::config_dir().map(|dir| dir.join("settings.json"));
+    user.into_iter().chain([own.join("settings.json"), own.join("settings.local.json")]).collect()
+}
+
+/// Reads all layers.
+pub fn load(files: &[PathBuf]) -> Result<Settings, SettingsError> {
+    let mut settings = Settings::default();
+    for file in files {
+        let failed = |what: String| SettingsError { file: file.clone(), what };
+        let text = match fs::read_to_string(file) {
+            Ok(text) => text,
+            Err(error) if error.kind() == ErrorKind::NotFound => continue,
+            Err(error) => return Err(failed(error.to_string())),
+        };
+        let layer: Settings = json::from_text(&text).map_err(|error| failed(error.to_string()))?;
+        settings.model = layer.model.or(settings.model);
+    }
+    Ok(settings)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_later_layer_counts_and_a_mistake_is_named_with_its_place() {
+        let dir = tempfile::tempdir().unwrap();
+        let layers = ["user", "project", "local"].map(|name| dir.path().join(name));
+        assert_eq!(load(&layers), Ok(Settings::default()), "none of them need be there");
+        fs::write(&layers[0], r#"{"model": "opus", "permissions": {}}"#).unwrap();
+        fs::write(&layers[2], r#"{"model": "haiku"}"#).unwrap();
+        assert_eq!(load(&layers).unwrap().model.as_deref(), Some("haiku"));
+        fs::write(&layers[2], "{}").unwrap();
+        assert_eq!(load(&layers).unwrap().model.as_deref(), Some("opus"));
+        fs::write(&layers[1], "{\n  \"model\": 7\n}").unwrap();
+        let error = load(&layers).unwrap_err().to_string();
+        assert!(error.contains("project: ") && error.contains("line 2"), "{error}");
+    }
+}
