@@ -4,6 +4,7 @@
 mod cli {
     mod commands;
     mod follow;
+    mod model;
     mod stories;
 }
 mod support;

@@ -6,8 +6,9 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 /// Command a team of coding agents from one terminal.
 ///
-/// So far this program keeps a team's durable state: rosters, mailboxes and shared tasks, in the
-/// files that the ecosystem uses. Several programs may use the same files at once.
+/// So far this program keeps a team's durable state (rosters, mailboxes and shared tasks, in the
+/// files that the ecosystem uses, which several programs may use at once) and talks to language
+/// models, or plays a script instead of one.
 #[derive(Debug, Parser)]
 #[command(
     name = "quarterdeck",
@@ -15,6 +16,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
     propagate_version = true,
     after_help = "Exit codes: 0 done; 1 the answer is no (not found, refused); 2 wrong usage or \
                   bad input.\n\nEnvironment: QUARTERDECK_HOME (the home directory), \
+                  QUARTERDECK_MODEL, ANTHROPIC_API_KEY, ANTHROPIC_AUTH_TOKEN, \
+                  ANTHROPIC_BASE_URL, OPENAI_API_KEY, OPENAI_BASE_URL (the model), \
                   QUARTERDECK_LOG (what is logged: error, warn, info, debug), \
                   QUARTERDECK_FSYNC=1 (every write survives a power failure)."
 )]
@@ -41,6 +44,12 @@ pub enum Command {
     Send(Send),
     /// Read the inbox of a member
     Inbox(Inbox),
+    /// Scripted models: check a playbook, or serve it as an API
+    #[command(subcommand)]
+    Playbook(PlaybookCommand),
+    /// Language models: which there are, which would be used, and a question to one
+    #[command(subcommand)]
+    Model(ModelCommand),
 }
 
 #[derive(Debug, Subcommand)]
@@ -260,4 +269,60 @@ pub struct Inbox {
     /// Go on printing messages as they arrive, until interrupted
     #[arg(long)]
     pub follow: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum PlaybookCommand {
+    /// Say what a playbook is, or name everything that is wrong with it
+    Check { file: PathBuf },
+    /// Serve a playbook as an Anthropic-compatible API to programs on this machine
+    ///
+    /// The address is printed first. Clients that do not say who they are play the actor whose
+    /// `identify` matches, else the first one. Ends on SIGTERM or Ctrl-C.
+    Serve(Serve),
+}
+
+#[derive(Debug, Args)]
+pub struct Serve {
+    pub file: PathBuf,
+    /// Where to listen on 127.0.0.1; 0 takes a free port
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub port: u16,
+    /// Add each request to FILE, as a line of JSON
+    #[arg(long, value_name = "FILE")]
+    pub log: Option<PathBuf>,
+    /// Characters per second; 0 answers at once [default: what the playbook says]
+    #[arg(long, value_name = "N")]
+    pub pace: Option<u32>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum ModelCommand {
+    /// All models that are known by name, with their prices
+    List,
+    /// Which model would be used, why, and what is missing for it
+    Show {
+        /// An alias, or `provider/model`
+        name: Option<String>,
+    },
+    /// Ask a model one question; shows whether a key works
+    Ask(AskModel),
+}
+
+#[derive(Debug, Args)]
+pub struct AskModel {
+    /// The question
+    pub text: String,
+    /// An alias, or `provider/model` [default: QUARTERDECK_MODEL, else by the keys that are set]
+    #[arg(long, value_name = "NAME")]
+    pub model: Option<String>,
+    /// Let this playbook answer instead of a model
+    #[arg(long, value_name = "FILE", conflicts_with = "model")]
+    pub playbook: Option<PathBuf>,
+    /// What the model is told before the question
+    #[arg(long, value_name = "TEXT")]
+    pub system: Option<String>,
+    /// How long the answer may be
+    #[arg(long, value_name = "N")]
+    pub max_tokens: Option<u32>,
 }

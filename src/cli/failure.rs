@@ -17,6 +17,10 @@ pub enum Failure {
     No { reason: &'static str, message: String },
     /// The question was wrong: exit 2.
     BadInput { message: String },
+    /// The question was wrong, and all about it has been said: exit 2.
+    Told,
+    /// A signal ended it: exit 130.
+    Interrupted,
 }
 
 impl Failure {
@@ -42,20 +46,24 @@ impl Failure {
     pub const fn exit_code(&self) -> u8 {
         match self {
             Self::No { .. } => 1,
-            Self::BadInput { .. } => 2,
+            Self::BadInput { .. } | Self::Told => 2,
+            Self::Interrupted => 130,
         }
     }
 
     pub fn message(&self) -> &str {
         match self {
             Self::No { message, .. } | Self::BadInput { message } => message,
+            Self::Told => "",
+            Self::Interrupted => "interrupted",
         }
     }
 
     pub fn to_json(&self) -> Value {
         let reason = match self {
             Self::No { reason, .. } => reason,
-            Self::BadInput { .. } => "bad_input",
+            Self::BadInput { .. } | Self::Told => "bad_input",
+            Self::Interrupted => "interrupted",
         };
         json!({ "success": false, "reason": reason, "message": self.message() })
     }

@@ -8,8 +8,11 @@ mod dag;
 mod failure;
 mod log;
 mod mail;
+mod model;
 mod out;
+mod playbook;
 mod printable;
+mod stop;
 mod task;
 mod team;
 
@@ -45,13 +48,16 @@ fn dispatch(cli: Cli, out: &mut Out) -> Result<(), Failure> {
     let Some(command) = cli.command else {
         return out.text(Cli::command().render_help().to_string().trim_end());
     };
-    let home = Home::find(cli.home.as_deref())?;
-    let store = Store::open(home, durability());
+    let store = || -> Result<Store, Failure> {
+        Ok(Store::open(Home::find(cli.home.as_deref())?, durability()))
+    };
     match command {
-        Command::Team(command) => team::run(&store, command, out),
-        Command::Task(command) => task::run(&store, command, out),
-        Command::Send(send) => mail::send(&store, &send, out),
-        Command::Inbox(inbox) => mail::inbox(&store, &inbox, out),
+        Command::Team(command) => team::run(&store()?, command, out),
+        Command::Task(command) => task::run(&store()?, command, out),
+        Command::Send(send) => mail::send(&store()?, &send, out),
+        Command::Inbox(inbox) => mail::inbox(&store()?, &inbox, out),
+        Command::Playbook(command) => playbook::run(command, out),
+        Command::Model(command) => model::run(command, out),
     }
 }
 

@@ -22,6 +22,10 @@ impl Out {
         Self { json, gone: false }
     }
 
+    pub fn is_json(&self) -> bool {
+        self.json
+    }
+
     /// The answer of a command: `text` for people, `value` for scripts.
     pub fn answer<T: Serialize>(
         &mut self,
@@ -97,6 +101,12 @@ impl Out {
         }
     }
 
+    /// A line on stderr as it is, for those who jump to `FILE:LINE:COLUMN`.
+    pub fn remark(&mut self, line: &str) {
+        // There is nobody left to tell when stderr is closed.
+        let _ = writeln!(io::stderr(), "{}", printable(line));
+    }
+
     fn complain(&self, line: &str) {
         // There is nobody left to tell when stderr is closed.
         let _ = writeln!(io::stderr(), "quarterdeck: {}", printable(line));
@@ -104,11 +114,33 @@ impl Out {
 
     pub fn finish(mut self, outcome: Result<(), Failure>) -> ExitCode {
         let Err(failure) = outcome else { return ExitCode::SUCCESS };
-        self.complain(failure.message());
-        if self.json {
-            // Said on stderr already.
-            let _ = self.line(&failure.to_json().to_string());
+        if !failure.message().is_empty() {
+            self.complain(failure.message());
+            if self.json {
+                // Said on stderr already.
+                let _ = self.line(&failure.to_json().to_string());
+            }
         }
         ExitCode::from(failure.exit_code())
     }
+}
+
+/// Columns as wide as their widest cell, two blanks apart.
+pub fn table<const N: usize>(rows: &[[String; N]]) -> String {
+    use unicode_width::UnicodeWidthStr as _;
+    let rows: Vec<[String; N]> =
+        rows.iter().map(|row| row.each_ref().map(|cell| one_line(cell))).collect();
+    let mut widths = [0; N];
+    for row in &rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = cell.width().max(*width);
+        }
+    }
+    let line = |row: &[String; N]| {
+        let cells = row.iter().zip(widths);
+        let padded =
+            cells.map(|(cell, width)| format!("{cell}{}", " ".repeat(width - cell.width())));
+        padded.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+    };
+    rows.iter().map(line).collect::<Vec<_>>().join("\n")
 }

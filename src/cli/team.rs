@@ -8,8 +8,7 @@ use uuid::Uuid;
 
 use super::args::{Join, TeamCommand};
 use super::failure::Failure;
-use super::out::Out;
-use super::printable::one_line;
+use super::out::{Out, table};
 use crate::protocol::ids::{AgentName, SessionId, TaskId, TeamName};
 use crate::protocol::message::Message;
 use crate::protocol::task::id_list;
@@ -180,24 +179,4 @@ fn directory(given: Option<&Path>) -> Result<String, Failure> {
     let here = env::current_dir()?;
     let path = given.map_or_else(|| here.clone(), |dir| here.join(dir));
     Ok(path.to_string_lossy().into_owned())
-}
-
-/// Columns as wide as their widest cell, two blanks apart.
-fn table<const N: usize>(rows: &[[String; N]]) -> String {
-    use unicode_width::UnicodeWidthStr as _;
-    let rows: Vec<[String; N]> =
-        rows.iter().map(|row| row.each_ref().map(|cell| one_line(cell))).collect();
-    let mut widths = [0; N];
-    for row in &rows {
-        for (width, cell) in widths.iter_mut().zip(row) {
-            *width = cell.width().max(*width);
-        }
-    }
-    let line = |row: &[String; N]| {
-        let cells = row.iter().zip(widths);
-        let padded =
-            cells.map(|(cell, width)| format!("{cell}{}", " ".repeat(width - cell.width())));
-        padded.collect::<Vec<_>>().join("  ").trim_end().to_owned()
-    };
-    rows.iter().map(line).collect::<Vec<_>>().join("\n")
 }

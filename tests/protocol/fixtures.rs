@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use quarterdeck::protocol::content::Content;
 use quarterdeck::protocol::json::{self, Elements, Json};
 use quarterdeck::protocol::message::{Body, Message};
 use quarterdeck::protocol::task::Task;
@@ -85,4 +86,24 @@ fn every_message_is_written_as_we_would_and_its_body_is_understood() {
         }
     }
     assert!(bodies > 50, "only {bodies} typed bodies found");
+}
+
+/// What was said to and by models: every content of every transcript comes out as it went in.
+#[test]
+fn every_content_of_a_transcript_survives() {
+    let mut contents = 0;
+    for path in fixtures(".jsonl") {
+        for line in fs::read_to_string(&path).unwrap().lines() {
+            let record = Json::parse(line).unwrap();
+            let Some(content) = record.get("message").and_then(|message| message.get("content"))
+            else {
+                continue;
+            };
+            let text = content.compact();
+            let read: Content = json::from_text(&text).unwrap();
+            assert_eq!(json::to_compact(&read), text, "{}", path.display());
+            contents += 1;
+        }
+    }
+    assert!(contents > 300, "only {contents} contents found");
 }
