@@ -65,7 +65,7 @@ fn glyph(status: Status) -> String {
 }
 
 fn label(tasks: &TaskSet, task: &Task) -> String {
-    let owner = task.owner().map(|owner| format!(" ({owner})")).unwrap_or_default();
+    let owner = task.owner().map(|owner| format!(" ({})", one_line(owner.as_str())));
     let ready = if tasks.is_ready(task) { " – ready" } else { "" };
-    one_line(&format!("#{} {}{owner}{ready}", task.id, task.subject))
+    format!("#{} {}{}{ready}", task.id, one_line(&task.subject), owner.unwrap_or_default())
 }

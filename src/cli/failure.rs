@@ -38,6 +38,7 @@ impl Failure {
             Refusal::AlreadyClaimed(owner) => format!("task #{id} is {owner}'s already"),
             Refusal::AlreadyResolved => format!("task #{id} is completed already"),
             Refusal::Blocked(by) => format!("task #{id} is blocked by {}", id_list(by)),
+            Refusal::ForeignStatus => format!("task #{id} has a status of another program"),
             Refusal::AgentBusy(with) => format!("{agent} is busy with {}", id_list(with)),
         };
         Self::No { reason: refusal.reason(), message }

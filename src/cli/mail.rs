@@ -71,7 +71,7 @@ impl Sender<'_> {
 
 impl Sender<'_> {
     fn told_all(&self, reached: &Reached, message: &Message, out: &mut Out) -> Result<(), Failure> {
-        let names: Vec<&str> = reached.by.iter().map(AgentName::as_str).collect();
+        let names: Vec<String> = reached.by.iter().map(|name| one_line(name.as_str())).collect();
         if !reached.failed.is_empty() {
             let why = |(name, error): &(AgentName, StoreError)| format!("{name} ({error})");
             let failed: Vec<String> = reached.failed.iter().map(why).collect();
@@ -120,7 +120,8 @@ impl Reader<'_> {
             true => "No messages".to_owned(),
             false => messages.iter().map(text_of).collect::<Vec<_>>().join("\n\n"),
         })?;
-        self.mark()
+        // What nobody could see is not read.
+        if out.is_gone() { Ok(()) } else { self.mark() }
     }
 
     fn follow(&mut self, changes: &mut Changes, out: &mut Out) -> Result<(), Failure> {
@@ -128,10 +129,10 @@ impl Reader<'_> {
             for message in self.fresh(out)? {
                 out.answer(&message, || text_of(&message) + "\n")?;
             }
-            self.mark()?;
             if out.is_gone() {
                 return Ok(());
             }
+            self.mark()?;
             if !self.wait(changes) {
                 return Err(Failure::no("team_gone", "the team is gone"));
             }

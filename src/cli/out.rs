@@ -88,7 +88,8 @@ impl Out {
     /// Something that was passed over; on stderr, so that scripts can go on.
     pub fn problems(&mut self, problems: &[Problem]) {
         for problem in problems {
-            self.complain(&format!("warning: {}", one_line(&problem.to_string())));
+            let path = one_line(&problem.path.to_string_lossy());
+            self.complain(&format!("warning: {path}: {}", one_line(&problem.what)));
         }
     }
 
@@ -109,7 +110,7 @@ impl Out {
 
     fn complain(&self, line: &str) {
         // There is nobody left to tell when stderr is closed.
-        let _ = writeln!(io::stderr(), "quarterdeck: {}", printable(line));
+        let _ = writeln!(io::stderr(), "quarterdeck: {}", one_line(line));
     }
 
     pub fn finish(mut self, outcome: Result<(), Failure>) -> ExitCode {

@@ -62,7 +62,12 @@ fn somebody(store: &Store, dir: &TeamDir, name: &str) -> Result<AgentName, Failu
     }
     let name = AgentName::found(name);
     if store.home().config(dir).exists() {
-        roster::member(&*store.rosters().team(dir)?, &name)?;
+        match store.rosters().team(dir) {
+            Ok(team) => roster::member(&team, &name).map(|_| ())?,
+            // Nobody knows who is in it; the tasks are there all the same.
+            Err(StoreError::Broken { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
     }
     Ok(name)
 }
@@ -98,7 +103,8 @@ fn add(store: &Store, add: &Add, out: &mut Out) -> Result<(), Failure> {
 }
 
 fn created(task: &Task, out: &mut Out) -> Result<(), Failure> {
-    out.answer(task, || format!("Task #{} created successfully: {}", task.id, task.subject))
+    let subject = one_line(&task.subject);
+    out.answer(task, || format!("Task #{} created successfully: {subject}", task.id))
 }
 
 fn list(
@@ -109,13 +115,22 @@ fn list(
     let (values, lines) = list.look(|tasks| {
         let chosen = || tasks.iter().filter(|task| wanted(tasks, task));
         let values: Vec<Value> = chosen().map(|task| value(tasks, task)).collect();
-        (values, chosen().map(|task| one_line(&tasks.line(task))).collect::<Vec<_>>())
+        (values, chosen().map(|task| tasks.line(&presentable(task))).collect::<Vec<_>>())
     })?;
     out.problems(&list.problems());
     out.answer(&values, || match lines.is_empty() {
         true => "No tasks".to_owned(),
         false => lines.join("\n"),
     })
+}
+
+/// A task whose fields can stand on a line with ours.
+fn presentable(task: &Task) -> Task {
+    let owner = task.owner().map(|owner| AgentName::found(&one_line(owner.as_str())));
+    let subject = one_line(&task.subject);
+    let id_of = |id: &TaskId| TaskId::found(&one_line(id.as_str()));
+    let blocks = task.blocks.iter().map(id_of).collect();
+    Task { subject, owner, blocks, ..task.clone() }
 }
 
 /// A task with what follows from the others.
@@ -146,7 +161,7 @@ fn show(list: &TaskList<'_>, id: &TaskId, out: &mut Out) -> Result<(), Failure> 
             lines.push(format!("Blocked by: {}", id_list(&open)));
         }
         if !task.blocks.is_empty() {
-            lines.push(format!("Blocks: {}", id_list(&task.blocks)));
+            lines.push(format!("Blocks: {}", id_list(&presentable(&task).blocks)));
         }
         if let Some(metadata) = &task.metadata {
             lines.push(format!("Metadata: {}", Json::of(metadata).compact()));
@@ -231,7 +246,7 @@ fn claim(
         Err(refusal) => return Err(Failure::refused(id.unwrap_or(&nobody), agent, &refusal)),
     };
     let value = json!({ "success": true, "task": task });
-    out.answer(&value, || format!("{agent} claimed #{}: {}", task.id, task.subject))
+    out.answer(&value, || format!("{agent} claimed #{}: {}", task.id, one_line(&task.subject)))
 }
 
 fn delete(list: &TaskList<'_>, id: &TaskId, out: &mut Out) -> Result<(), Failure> {

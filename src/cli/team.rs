@@ -9,14 +9,16 @@ use uuid::Uuid;
 use super::args::{Join, TeamCommand};
 use super::failure::Failure;
 use super::out::{Out, table};
+use super::printable::one_line;
 use crate::protocol::ids::{AgentName, SessionId, TaskId, TeamName};
-use crate::protocol::message::Message;
+use crate::protocol::json::Json;
+use crate::protocol::message::{Body, Message};
 use crate::protocol::task::id_list;
 use crate::protocol::team::Member;
 use crate::protocol::time::Stamp;
-use crate::store::Store;
-use crate::store::mailbox;
+use crate::store::mailbox::{self, Inbox};
 use crate::store::roster::{self, Backend, Deletion, NewMember, NewTeam};
+use crate::store::{Problem, Store, StoreError};
 
 pub fn run(store: &Store, command: TeamCommand, out: &mut Out) -> Result<(), Failure> {
     match command {
@@ -65,10 +67,14 @@ fn list(store: &Store, out: &mut Out) -> Result<(), Failure> {
     let mut values = Vec::new();
     let mut rows = vec![["TEAM", "MEMBERS", "TASKS OPEN", "CREATED"].map(str::to_owned)];
     for (dir, team) in &all.teams {
-        let (open, total) = store.tasks(dir).look(|tasks| {
+        let counted = store.tasks(dir).look(|tasks| {
             let shown = || tasks.iter().filter(|task| !task.is_internal());
             (shown().filter(|task| task.is_open()).count(), shown().count())
-        })?;
+        });
+        let (open, total) = counted.unwrap_or_else(|error| {
+            out.problems(&[error.problem_of(&store.home().tasks(dir))]);
+            (0, 0)
+        });
         let created = Stamp::from_millis(team.created_at).to_string();
         values.push(json!({
             "name": team.name,
@@ -91,18 +97,26 @@ fn show(store: &Store, name: &str, out: &mut Out) -> Result<(), Failure> {
     let dir = store.rosters().find(name)?;
     let team = store.rosters().team(&dir)?;
     let document = store.rosters().document(&dir)?;
+    let unnamed = document.get("members").map_or(0, Json::len) - team.members.len();
+    if unnamed > 0 {
+        let what = format!("{unnamed} member(s) cannot be understood");
+        out.problems(&[Problem::new(&store.home().config(&dir), what)]);
+    }
     let mut rows = vec![["NAME", "TYPE", "MODEL", "COLOUR", "STATE", "UNREAD"].map(str::to_owned)];
     for member in &team.members {
-        let inbox = store.mail(&dir).read(&member.name)?;
+        let inbox = store.mail(&dir).read(&member.name).unwrap_or_else(|error| {
+            out.problems(&[error.problem_of(&store.home().inbox(&dir, &member.name))]);
+            Inbox::default()
+        });
         out.many_problems(&inbox.problems);
         rows.push(row(member, inbox.unread().count()));
     }
     out.document(&document, || {
-        let description = team.description.as_ref().map(|text| format!("{text}\n"));
-        let session = team.lead_session_id.as_deref().unwrap_or("none known");
+        let description = team.description.as_ref().map(|text| format!("{}\n", one_line(text)));
+        let session = one_line(team.lead_session_id.as_deref().unwrap_or("none known"));
         format!(
             "{}\n{}created {}, session {session}\n\n{}",
-            team.name,
+            one_line(team.name.as_str()),
             description.unwrap_or_default(),
             Stamp::from_millis(team.created_at),
             table(&rows),
@@ -133,6 +147,9 @@ fn row(member: &Member, unread: usize) -> [String; 6] {
 fn join(store: &Store, join: &Join, out: &mut Out) -> Result<(), Failure> {
     let dir = store.rosters().find(&join.team)?;
     let wanted = AgentName::new(&join.agent)?;
+    if let Some(kind) = join.prompt.as_deref().and_then(Body::forged_type) {
+        return Err(StoreError::Forged(kind).into());
+    }
     let new = NewMember {
         name: wanted.clone(),
         agent_type: join.kind.clone(),
@@ -144,7 +161,7 @@ fn join(store: &Store, join: &Join, out: &mut Out) -> Result<(), Failure> {
         backend: Backend::Subprocess,
     };
     let member = store.rosters().join(&dir, &new)?;
-    if let Some(prompt) = &join.prompt {
+    if let Some(prompt) = join.prompt.as_ref().filter(|prompt| !prompt.trim().is_empty()) {
         let first = Message::new(&AgentName::lead(), prompt, mailbox::stamp());
         store.mail(&dir).send(&member.name, first)?;
     }
@@ -161,7 +178,11 @@ fn join(store: &Store, join: &Join, out: &mut Out) -> Result<(), Failure> {
 fn leave(store: &Store, team: &str, agent: &str, out: &mut Out) -> Result<(), Failure> {
     let dir = store.rosters().find(team)?;
     let name = AgentName::found(agent);
-    roster::member(&*store.rosters().team(&dir)?, &name)?;
+    let roster = store.rosters().team(&dir)?;
+    roster::member(&roster, &name)?;
+    if roster.lead().is_some_and(|lead| lead.name == name) {
+        return Err(StoreError::LeadStays.into());
+    }
     // Before it leaves: if we die in between, leaving can be asked for again. And after, since
     // it may have claimed one more.
     let mut released = store.tasks(&dir).unassign(&name)?;

@@ -76,6 +76,24 @@ where
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
+/// As `or_default`, also for values of another type than expected.
+pub fn lenient<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Default + DeserializeOwned,
+{
+    let value = serde_json::Value::deserialize(deserializer)?;
+    Ok(serde_json::from_value(value).unwrap_or_default())
+}
+
+/// Where the value of a member stands in the text of an object, however deep the others are.
+pub fn member_span(text: &str, key: &str) -> Option<std::ops::Range<usize>> {
+    let Members(members) = serde_json::from_str(text).ok()?;
+    let (_, value) = members.into_iter().rev().find(|(name, _)| names(name.get(), key))?;
+    let start = offset(text, value.get());
+    Some(start..start + value.get().len())
+}
+
 /// The text of one member of an object, without looking into the others, however deep they are.
 pub fn text_member(text: &str, key: &str) -> Option<String> {
     let Members(members) = serde_json::from_str(text).ok()?;
@@ -168,6 +186,19 @@ impl Json {
         if let Self::Object(members) = self {
             members.retain(|(name, _)| !names(name, key));
         }
+    }
+
+    /// How many elements or members there are; none in a scalar.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Scalar(_) => 0,
+            Self::Array(items) => items.len(),
+            Self::Object(members) => members.len(),
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 
     pub fn items_mut(&mut self) -> Option<&mut Vec<Json>> {
@@ -346,12 +377,6 @@ pub struct Elements<'a> {
     pub torn: Option<JsonError>,
 }
 
-/// How an element of an indented array begins.
-const ELEMENT: &str = "\n  {";
-
-/// So many places behind a tear are tried. More would take for ever in a file made to that end.
-const MOST_TRIES: usize = 20_000;
-
 impl<'a> Elements<'a> {
     /// Takes a text apart that should be an array and nothing else.
     pub fn of(text: &'a str) -> Self {
@@ -360,31 +385,41 @@ impl<'a> Elements<'a> {
         let read = UpToTheTear(&mut whole).deserialize(&mut source).and_then(|()| source.end());
         let torn = read.err().map(JsonError::from);
         if torn.is_some() {
-            let behind = whole.last().map_or(0, |last| end_of(text, last));
+            let behind = whole.last().map_or(0, |last| offset(text, last) + last.len());
             find_behind(text, behind, &mut whole);
         }
         Self { whole, torn }
     }
 }
 
-/// Where a part of a text ends in it.
-fn end_of(text: &str, part: &str) -> usize {
-    part.as_ptr() as usize - text.as_ptr() as usize + part.len()
+/// Where a part of a text stands in it.
+pub fn offset(text: &str, part: &str) -> usize {
+    part.as_ptr() as usize - text.as_ptr() as usize
 }
 
-fn find_behind<'a>(text: &'a str, mut at: usize, whole: &mut Vec<&'a str>) {
-    for _ in 0..MOST_TRIES {
-        let rest = text.get(at..).unwrap_or_default();
-        let Some(found) = rest.find(ELEMENT) else { return };
-        let start = at + found + ELEMENT.len() - 1;
-        let mut one = serde_json::Deserializer::from_str(&text[start..]);
-        at = match <&RawValue>::deserialize(&mut one) {
-            Ok(element) => {
-                whole.push(element.get());
-                end_of(text, element.get())
-            }
-            Err(_) => start,
-        };
+/// How the elements of an array begin in this text: on lines of their own, or one behind the
+/// other. Neither can occur inside a string, where line breaks and quotes are escaped.
+fn beginning(text: &str) -> String {
+    let behind = text.trim_start().strip_prefix('[').unwrap_or_default();
+    let blank = &behind[..behind.len() - behind.trim_start().len()];
+    match blank.rfind('\n') {
+        Some(at) => format!("{}{{", &blank[at..]),
+        None => "{\"from\"".to_owned(),
+    }
+}
+
+/// Finds what is whole behind a tear. Each piece is looked at once, up to where the next begins.
+fn find_behind<'a>(text: &'a str, behind: usize, whole: &mut Vec<&'a str>) {
+    let begin = beginning(text);
+    let rest = text.get(behind..).unwrap_or_default();
+    let starts: Vec<usize> =
+        rest.match_indices(&begin).map(|(at, found)| at + found.find('{').unwrap_or(0)).collect();
+    for (nth, start) in starts.iter().enumerate() {
+        let end = starts.get(nth + 1).copied().unwrap_or(rest.len());
+        let mut piece = serde_json::Deserializer::from_str(&rest[*start..end]);
+        if let Ok(element) = <&RawValue>::deserialize(&mut piece) {
+            whole.push(element.get());
+        }
     }
 }
 
@@ -472,6 +507,14 @@ mod tests {
         );
         assert_eq!(middle.whole, ["{\"a\": 1}", "{\"c\": 3}", "{\n    \"d\": {}\n  }"]);
         assert!(middle.torn.is_some());
+        let compact = Elements::of(r#"[{"from":"a"},{"from":"b,"x":1},{"from":"c"}]"#);
+        assert_eq!(compact.whole, [r#"{"from":"a"}"#, r#"{"from":"c"}"#]);
+        let wide = Elements::of("[\n    {\"a\": x},\n    {\n        \"b\": 1\n    }\n]");
+        assert_eq!(wide.whole, ["{\n        \"b\": 1\n    }"]);
+        // Linear, however often it begins and however deep it gets.
+        let hostile =
+            format!("[\n  {{\"a\":{}{}", "\n  {\"a\":".repeat(3000), "[".repeat(1_000_000));
+        assert_eq!(Elements::of(&hostile).whole, [""; 0]);
     }
 
     #[test]

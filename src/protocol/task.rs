@@ -92,6 +92,8 @@ pub enum Refusal {
     AlreadyClaimed(AgentName),
     AlreadyResolved,
     Blocked(Vec<TaskId>),
+    /// Another program gave it a status that we do not know.
+    ForeignStatus,
     /// The claimer has another open task (only where the caller asked to be told).
     AgentBusy(Vec<TaskId>),
 }
@@ -103,6 +105,7 @@ impl Refusal {
             Self::AlreadyClaimed(_) => "already_claimed",
             Self::AlreadyResolved => "already_resolved",
             Self::Blocked(_) => "blocked",
+            Self::ForeignStatus => "unknown_status",
             Self::AgentBusy(_) => "agent_busy",
         }
     }

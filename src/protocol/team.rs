@@ -6,7 +6,7 @@
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::ids::{AgentId, AgentName, TeamName};
-use super::json::or_default;
+use super::json::{lenient, or_default};
 
 /// Badge colours in the order of joining, then round again. The lead has none.
 pub const COLORS: &[&str] = &["blue", "green", "yellow", "purple", "orange", "pink", "cyan", "red"];
@@ -40,7 +40,7 @@ pub struct Team {
     pub lead_agent_id: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lead_session_id: Option<String>,
-    /// An entry that cannot be understood does not hide the others.
+    /// An entry without a name does not hide the others; odd fields do not hide an entry.
     #[serde(default, deserialize_with = "understood")]
     pub members: Vec<Member>,
 }
@@ -55,31 +55,31 @@ fn understood<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Member>, D::Erro
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Member {
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "lenient")]
     pub agent_id: String,
     pub name: AgentName,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient")]
     pub agent_type: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient")]
     pub model: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient")]
     pub prompt: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient")]
     pub color: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient")]
     pub plan_mode_required: Option<bool>,
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "lenient")]
     pub joined_at: i64,
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "lenient")]
     pub tmux_pane_id: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient")]
     pub cwd: Option<String>,
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "lenient")]
     pub subscriptions: Vec<serde_json::Value>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient")]
     pub backend_type: Option<String>,
     /// True while working, false when idle; absent where the writer does not say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient")]
     pub is_active: Option<bool>,
 }
 

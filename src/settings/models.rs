@@ -141,8 +141,9 @@ impl Catalog {
 
     fn parse(file: &str, text: &str) -> Result<Self, ModelsError> {
         toml::from_str(text).map_err(|error| {
-            // toml's text draws the line it speaks of; the first line says where and what.
-            let what = error.to_string().trim().replace('\n', "\n  ");
+            let above = error.span().and_then(|span| text.get(..span.start));
+            let line = above.map(|above| format!("line {}: ", above.matches('\n').count() + 1));
+            let what = format!("{}{}", line.unwrap_or_default(), error.message());
             ModelsError::File { file: file.to_owned(), what }
         })
     }

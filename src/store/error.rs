@@ -33,7 +33,7 @@ pub enum StoreError {
     StillMembers { team: TeamName, names: Vec<String> },
     #[error("there is no task #{0}")]
     NoTask(TaskId),
-    #[error("the ids of this list are used up; remove {}", path.display())]
+    #[error("the ids of the list are used up: see the highest number in {}", path.display())]
     NoMoreIds { path: PathBuf },
     #[error("this could not be read back: {0}")]
     Unreadable(JsonError),

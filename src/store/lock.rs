@@ -104,9 +104,19 @@ impl Locks {
     /// As `enter`, for domains in which several files change together: whoever enters looks at
     /// `is_unmended`.
     pub fn enter_unmended(&self, domain: &[&str]) -> Result<Held, StoreError> {
+        self.enter_waiting(domain, Wait::new(self.patience))
+    }
+
+    /// Enters one more domain, within the patience that is left.
+    pub fn enter_too(&self, domain: &[&str], first: &Held) -> Result<Held, StoreError> {
+        let mut held = self.enter_waiting(domain, first.wait.clone())?;
+        held.mended();
+        Ok(held)
+    }
+
+    fn enter_waiting(&self, domain: &[&str], mut wait: Wait) -> Result<Held, StoreError> {
         let path = self.file(domain);
         let failed = |source| LockError::Io { lock: path.clone(), source };
-        let mut wait = Wait::new(self.patience);
         let mut record = loop {
             let record = open_record(&path, &self.dir)?;
             match record.try_lock() {
@@ -165,6 +175,18 @@ impl Held {
         self.unmended = false;
     }
 
+    /// Takes the lock directory of a file if nobody has it now.
+    pub fn try_take(&mut self, target: &Path) -> Result<bool, LockError> {
+        let waiting = std::mem::replace(&mut self.wait, Wait::new(Duration::ZERO));
+        let outcome = self.take(target);
+        self.wait = waiting;
+        match outcome {
+            Ok(()) => Ok(true),
+            Err(LockError::Held { .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Takes the lock directory of a file, waiting for other programs to let go of it.
     pub fn take(&mut self, target: &Path) -> Result<(), LockError> {
         let mut name = target.as_os_str().to_owned();
@@ -204,7 +226,9 @@ impl Held {
         match make.create(&unnamed) {
             // Left behind by somebody who died: make it anew, with a time of its own.
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                fs::remove_dir(&unnamed)?;
+                if fs::remove_dir(&unnamed).is_err() {
+                    files::set_aside(&unnamed).map_err(io::Error::other)?;
+                }
                 make.create(&unnamed)?;
             }
             outcome => outcome?,
@@ -399,7 +423,10 @@ fn recorded(home: &Path, bytes: &[u8], ours: impl Fn(&str) -> bool) -> Option<Pa
     let path = Path::new(OsStr::from_bytes(bytes));
     let plain = path.components().all(|part| matches!(part, Component::Normal(_)));
     let name = path.file_name()?.to_string_lossy();
-    (plain && ours(&name)).then(|| home.join(path))
+    let path = home.join(path);
+    // Through a linked directory it would lead elsewhere.
+    let inside = path.parent()?.canonicalize().ok()?.starts_with(home.canonicalize().ok()?);
+    (plain && inside && ours(&name)).then_some(path)
 }
 
 /// Removes what a dead holder recorded. A torn last entry was never acted upon.
@@ -455,7 +482,7 @@ fn age(touched: io::Result<SystemTime>) -> Duration {
 }
 
 /// Waiting for somebody to let go: short naps first, then longer ones, never all in step.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Wait {
     since: Instant,
     limit: Duration,

@@ -277,8 +277,7 @@ fn inbox_of(path: &Path, text: &str, elements: &Elements<'_>) -> Inbox {
         match json::from_text(element) {
             Ok(message) => inbox.messages.push(message),
             Err(why) => inbox.problems.add(|| {
-                let start = element.as_ptr() as usize - text.as_ptr() as usize;
-                let above = text[..start].matches('\n').count();
+                let above = text[..json::offset(text, element)].matches('\n').count();
                 let JsonError { reason, line, column } = why;
                 let place = format!("line {} column {column}", above + line);
                 Problem::new(path, format!("message {} is malformed: {reason} at {place}", at + 1))
@@ -412,12 +411,18 @@ fn mark(text: &str, which: &Which<'_>) -> Option<(String, usize)> {
         if !unread {
             continue;
         }
-        let Ok(mut document) = Json::parse(element) else { continue };
-        document.set("read", Json::from(true), &[]);
-        let start = element.as_ptr() as usize - text.as_ptr() as usize;
-        out.push_str(&text[done..start]);
-        out.push_str(&document.pretty_at(1));
-        done = start + element.len();
+        let start = json::offset(text, element);
+        let (from, end, mark) = match json::member_span(element, "read") {
+            Some(span) => (start + span.start, start + span.end, "true".to_owned()),
+            None => {
+                let Ok(mut document) = Json::parse(element) else { continue };
+                document.set("read", Json::from(true), &[]);
+                (start, start + element.len(), document.pretty_at(1))
+            }
+        };
+        out.push_str(&text[done..from]);
+        out.push_str(&mark);
+        done = end;
         count += 1;
     }
     out.push_str(&text[done..]);

@@ -172,6 +172,7 @@ impl<'a> Rosters<'a> {
         if fs::symlink_metadata(&config).is_ok() {
             return Err(StoreError::TeamExists { dir: home.team(&dir) });
         }
+        sweep(&[home.teams(), home.task_lists()]);
         files::make_dir(&home.inboxes(&dir))?;
         make_task_dir(&home.tasks(&dir))?;
         let at = files::now().millis();
@@ -253,9 +254,15 @@ impl<'a> Rosters<'a> {
     pub fn delete(&self, dir: &TeamDir, how: Deletion) -> Result<(), StoreError> {
         let home = self.store.home();
         let mut held = self.enter(dir)?;
+        let tasks = self.store.locks().enter_too(&["tasks", dir.as_str()], &held)?;
+        sweep(&[home.teams(), home.task_lists()]);
         if how == Deletion::OnlyIfEmpty {
             let team = self.team(dir)?;
-            let names: Vec<String> = team.teammates().map(|m| m.name.to_string()).collect();
+            let mut names: Vec<String> = team.teammates().map(|m| m.name.to_string()).collect();
+            let entries = self.document(dir)?.get("members").map_or(0, Json::len);
+            names.extend(
+                (team.members.len()..entries).map(|_| "(an entry without a name)".to_owned()),
+            );
             if !names.is_empty() {
                 return Err(StoreError::StillMembers { team: team.name.clone(), names });
             }
@@ -264,7 +271,6 @@ impl<'a> Rosters<'a> {
         }
         held.take(&home.config(dir))?;
         // The roster last: while it is there, deleting can be asked for again.
-        let tasks = self.store.locks().enter(&["tasks", dir.as_str()])?;
         remove_whole(&tasks, &home.tasks(dir))?;
         remove_whole(&held, &home.team(dir))?;
         self.store.forget_team(dir);
@@ -358,6 +364,20 @@ fn remove_whole(held: &Held, path: &Path) -> Result<(), StoreError> {
     fs::rename(path, &hidden).map_err(failed)?;
     held.secure_names(path)?;
     fs::remove_dir_all(&hidden).map_err(failed)
+}
+
+/// Removes what was left of teams whose deletion was interrupted long ago.
+fn sweep(dirs: &[PathBuf]) {
+    const LONG_AGO: i64 = 60_000;
+    for entry in dirs.iter().filter_map(|dir| fs::read_dir(dir).ok()).flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let since = name.strip_prefix('.').and_then(|name| name.rsplit_once(".deleted-"));
+        let since = since.and_then(|(_, at)| at.parse::<i64>().ok());
+        if since.is_some_and(|at| files::now().millis() - at > LONG_AGO) {
+            // Whoever deletes next tries again.
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
 }
 
 fn hidden_name(path: &Path) -> PathBuf {

@@ -111,6 +111,9 @@ impl TaskCache {
             Ok(None) => self.forget(id),
             Err(error) => {
                 self.tasks.put_unreadable(id);
+                if matches!(error, StoreError::Io { .. }) {
+                    self.signatures.remove(id); // it may pass without the file changing
+                }
                 self.problems.insert(id.clone(), error.problem_of(path));
                 let fresh = version.is_some_and(|file| file.age() < files::HALF_WRITTEN);
                 return if fresh { Seen::HalfWritten } else { Seen::Whole };

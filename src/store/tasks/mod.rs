@@ -92,7 +92,10 @@ impl<'a> TaskList<'a> {
 
     pub fn create(&self, new: &NewTask) -> Result<Task, StoreError> {
         let mut held = self.enter()?;
-        held.take(&self.dir()?.join(".lock"))?;
+        let dir = self.dir()?;
+        // The lock of the list last: others need it for every new task.
+        self.take_all(&mut held, &new.blocked_by)?;
+        held.take(&dir.join(".lock"))?;
         let id = TaskId::from(self.next_id()?);
         let edges = edges(&id, &[], &new.blocked_by);
         let task = Task {
@@ -108,7 +111,6 @@ impl<'a> TaskList<'a> {
         };
         let text = json::to_pretty(&task);
         json::from_text::<Task>(&text).map_err(StoreError::Unreadable)?;
-        self.take_all(&mut held, &task.blocked_by)?;
         held.replace(&self.path(&id), text.as_bytes())?;
         self.write_other_ends(&mut held, &id, &edges)?;
         Ok(task)
@@ -156,7 +158,7 @@ impl<'a> TaskList<'a> {
         if !self.path(id).exists() {
             return Ok(Err(Refusal::NotFound));
         }
-        held.take(&self.path(id))?;
+        self.take_all(&mut held, std::slice::from_ref(id))?;
         if let Err(refusal) = may_claim(self.scan()?.tasks(), id, agent, load) {
             return Ok(Err(refusal));
         }
@@ -175,20 +177,38 @@ impl<'a> TaskList<'a> {
             let tasks = cache.tasks();
             tasks.iter().filter(|task| tasks.is_ready(task)).map(|task| task.id.clone()).collect()
         };
+        // One that somebody else holds is passed over while there are others.
+        let mut locked = Vec::new();
+        let mut free = Vec::new();
         for id in ready {
-            // Another program may take it while we wait for its lock: look again inside.
+            let taken = free.is_empty() && held.try_take(&self.path(&id))?;
+            if taken { free.push(id) } else { locked.push(id) }
+        }
+        for id in free.into_iter().chain(locked) {
             held.take(&self.path(&id))?;
-            let cache = self.scan()?;
-            let still = cache.tasks().get(&id).is_some_and(|task| cache.tasks().is_ready(task));
-            match may_claim(cache.tasks(), &id, agent, load) {
-                Err(busy @ Refusal::AgentBusy(_)) => return Ok(Err(busy)),
-                Ok(()) if still => {}
-                Ok(()) | Err(_) => continue,
+            match self.still_ready(&id, agent, load)? {
+                Ok(true) => return self.give(&mut held, &id, agent).map(|task| Ok(Some(task))),
+                Ok(false) => {}
+                Err(busy) => return Ok(Err(busy)),
             }
-            drop(cache);
-            return self.give(&mut held, &id, agent).map(|task| Ok(Some(task)));
         }
         Ok(Ok(None))
+    }
+
+    /// Whether a task can still be claimed, now that we have its lock: another program may have
+    /// taken it while we waited.
+    fn still_ready(
+        &self,
+        id: &TaskId,
+        agent: &AgentName,
+        load: Load,
+    ) -> Result<Result<bool, Refusal>, StoreError> {
+        let cache = self.scan()?;
+        let ready = cache.tasks().get(id).is_some_and(|task| cache.tasks().is_ready(task));
+        Ok(match may_claim(cache.tasks(), id, agent, load) {
+            Err(busy @ Refusal::AgentBusy(_)) => Err(busy),
+            outcome => Ok(ready && outcome.is_ok()),
+        })
     }
 
     fn give(&self, held: &mut Held, id: &TaskId, agent: &AgentName) -> Result<Task, StoreError> {
@@ -211,21 +231,24 @@ impl<'a> TaskList<'a> {
             let open = |task: &&Task| task.is_open() && task.owner() == Some(agent);
             cache.tasks().iter().filter(open).map(|task| task.id.clone()).collect()
         };
-        let patch = TaskPatch {
-            owner: Some(Owner::Nobody),
-            status: Some(Status::Pending),
-            ..TaskPatch::default()
-        };
+        let nobody = TaskPatch { owner: Some(Owner::Nobody), ..TaskPatch::default() };
+        let unbegun = TaskPatch { status: Some(Status::Pending), ..nobody.clone() };
         let mut released = Vec::new();
         for id in theirs {
             // Another program may have given it away while we waited for its lock.
             let updated = self.change(&mut held, &id, |document, task| {
-                if task.is_open() && task.owner() == Some(agent) {
-                    apply(document, task, &patch);
+                match task.status {
+                    _ if task.owner() != Some(agent) => {}
+                    Status::Completed => {}
+                    Status::Pending | Status::InProgress => apply(document, task, &unbegun),
+                    // What it means is not ours to decide.
+                    Status::Other => apply(document, task, &nobody),
                 }
-            })?;
-            if updated.task.owner().is_none() {
-                released.push(updated.task);
+            });
+            match updated {
+                Ok(updated) if updated.task.owner().is_none() => released.push(updated.task),
+                Ok(_) | Err(StoreError::NoTask(_)) => {}
+                Err(error) => return Err(error),
             }
         }
         Ok(released)
@@ -239,15 +262,16 @@ impl<'a> TaskList<'a> {
         if !path.exists() {
             return Err(StoreError::NoTask(id.clone()));
         }
-        held.take(&dir.join(".lock"))?;
         held.take(&path)?;
-        let mentions: Vec<TaskId> = {
+        let mut mentions: Vec<TaskId> = {
             let cache = self.scan()?;
             let names = |task: &Task| task.blocks.contains(id) || task.blocked_by.contains(id);
             let naming = cache.tasks().iter().filter(|task| task.id != *id && names(task));
             naming.map(|task| task.id.clone()).collect()
         };
+        mentions.retain(|other| self.path(other).exists());
         self.take_all(&mut held, &mentions)?;
+        held.take(&dir.join(".lock"))?;
         let highest = (self.next_id()? - 1).to_string();
         held.replace(&dir.join(".highwatermark"), highest.as_bytes())?;
         fs::remove_file(&path).map_err(|source| StoreError::io("delete", &path, source))?;
@@ -277,7 +301,7 @@ impl<'a> TaskList<'a> {
     /// The list's directory. It is not made here: a list that was deleted stays deleted.
     fn dir(&self) -> Result<PathBuf, StoreError> {
         let dir = self.store.home().tasks(&self.list);
-        if !dir.is_dir() {
+        if !dir.is_dir() && !self.store.home().config(&self.list).exists() {
             return Err(StoreError::NoList);
         }
         roster::make_task_dir(&dir)?; // with its lock file, which other programs may lack
@@ -329,7 +353,7 @@ impl<'a> TaskList<'a> {
                 cache::parse(&text, id).map_err(|damage| StoreError::broken(&path, damage))?;
             let mut document = Json::parse(&text).map_err(broken)?;
             patch(&mut document, &before);
-            let task: Task = document.read().map_err(broken)?;
+            let task: Task = document.read().map_err(StoreError::Unreadable)?;
             if task != before {
                 held.replace(&path, document.pretty().as_bytes())?;
             }
@@ -366,9 +390,7 @@ impl<'a> TaskList<'a> {
             let stem = name.to_str().and_then(|name| name.split_once(".json")).map(|(id, _)| id);
             highest = highest.max(stem.and_then(|id| id.parse().ok()).unwrap_or(0));
         }
-        highest
-            .checked_add(1)
-            .ok_or(StoreError::NoMoreIds { path: dir.join(format!("{highest}.json")) })
+        highest.checked_add(1).ok_or(StoreError::NoMoreIds { path: dir })
     }
 
     /// The highest id that is noted. A note that cannot be read is set aside; then ids that other
@@ -401,6 +423,9 @@ impl<'a> TaskList<'a> {
 
 fn may_claim(tasks: &TaskSet, id: &TaskId, agent: &AgentName, load: Load) -> Result<(), Refusal> {
     let task = tasks.get(id).ok_or(Refusal::NotFound)?;
+    if task.status == Status::Other {
+        return Err(Refusal::ForeignStatus);
+    }
     if !task.is_open() {
         return Err(Refusal::AlreadyResolved);
     }
