@@ -6,6 +6,7 @@ mod model {
     mod bodies;
     mod dialect;
     mod faults;
+    mod hostile;
     mod openai;
     mod retry;
     mod secrets;

@@ -2,6 +2,7 @@
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic, clippy::disallowed_methods)]
 
 mod store {
+    mod again;
     mod asks;
     mod bad_files;
     mod compat;

@@ -15,9 +15,11 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
     version,
     propagate_version = true,
     after_help = "Exit codes: 0 done; 1 the answer is no (not found, refused); 2 wrong usage or \
-                  bad input.\n\nEnvironment: QUARTERDECK_HOME (the home directory), \
+                  bad input; 130 interrupted.\n\nEnvironment: QUARTERDECK_HOME (the home directory), \
                   QUARTERDECK_MODEL, ANTHROPIC_API_KEY, ANTHROPIC_AUTH_TOKEN, \
-                  ANTHROPIC_BASE_URL, OPENAI_API_KEY, OPENAI_BASE_URL (the model), \
+                  ANTHROPIC_BASE_URL, ANTHROPIC_BETAS, OPENAI_API_KEY, OPENAI_BASE_URL (the model), \
+                  QUARTERDECK_STALL_SECS (how long a model's server may be silent; 90), \
+                  HTTPS_PROXY, HTTP_PROXY, NO_PROXY, \
                   QUARTERDECK_LOG (what is logged: error, warn, info, debug), \
                   QUARTERDECK_FSYNC=1 (every write survives a power failure)."
 )]
@@ -313,7 +315,7 @@ pub enum ModelCommand {
 pub struct AskModel {
     /// The question
     pub text: String,
-    /// An alias, or `provider/model` [default: QUARTERDECK_MODEL, else by the keys that are set]
+    /// An alias, or `provider/model` [default: QUARTERDECK_MODEL, else the settings, else by the keys that are set]
     #[arg(long, value_name = "NAME")]
     pub model: Option<String>,
     /// Let this playbook answer instead of a model

@@ -136,34 +136,69 @@ fn question(ask: &AskModel, out: &mut Out) -> Result<(), Failure> {
     }
     let request = Arc::new(request(ask, &chosen));
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(async {
-        let stop = stop_on_signal()?;
-        let mut answer = model.stream(request, stop);
-        let (mut meter, mut text, mut ended) = (Meter::default(), String::new(), None);
-        while let Some(chunk) = answer.next().await {
-            let chunk = chunk.map_err(failed)?;
-            meter.absorb(&chunk);
-            match chunk {
-                Chunk::Text { text: more, .. } => {
-                    text.push_str(&more);
-                    if !out.is_json() {
-                        write!(io::stdout(), "{}", printable(&more))?;
-                        io::stdout().flush()?;
-                    }
+    let outcome = runtime.block_on(answer(model, request, &chosen, out));
+    // A name that is being looked up cannot be called back, and need not be waited for.
+    runtime.shutdown_background();
+    outcome
+}
+
+async fn answer(
+    model: Arc<dyn Model>,
+    request: Arc<Request>,
+    chosen: &Chosen,
+    out: &mut Out,
+) -> Result<(), Failure> {
+    let stop = stop_on_signal()?;
+    let mut shown = Shown::default();
+    let mut answer = model.stream(request, stop);
+    let (mut meter, mut text, mut ended) = (Meter::default(), String::new(), None);
+    while let Some(chunk) = answer.next().await {
+        let chunk = chunk.map_err(failed)?;
+        meter.absorb(&chunk);
+        match chunk {
+            Chunk::Text { text: more, .. } => {
+                text.push_str(&more);
+                if !out.is_json() && !shown.add(&more)? {
+                    return Ok(()); // nobody reads any more
                 }
-                Chunk::Retrying { why, wait, attempt, of } => {
-                    out.remark(&retry::sentence(&why, wait, attempt, of));
-                }
-                Chunk::Ended { stop, .. } => ended = Some(stop),
-                Chunk::Started { .. }
-                | Chunk::Thinking { .. }
-                | Chunk::ToolStarted { .. }
-                | Chunk::ToolInput { .. }
-                | Chunk::Block { .. } => {}
             }
+            Chunk::Retrying { why, wait, attempt, of } => {
+                out.remark(&retry::sentence(&why, wait, attempt, of));
+            }
+            Chunk::Ended { stop, .. } => ended = Some(stop),
+            Chunk::Started { .. }
+            | Chunk::Thinking { .. }
+            | Chunk::ToolStarted { .. }
+            | Chunk::ToolInput { .. }
+            | Chunk::Block { .. } => {}
         }
-        tell(&chosen, &text, &meter, ended, out)
-    })
+    }
+    tell(chosen, &text, &meter, ended, out)
+}
+
+/// Text that is printed as it comes, but for an escape sequence that is not whole yet.
+#[derive(Default)]
+struct Shown {
+    held: String,
+}
+
+impl Shown {
+    /// `false` when nobody reads any more.
+    fn add(&mut self, more: &str) -> io::Result<bool> {
+        const LONGEST_ESCAPE: usize = 4096;
+        self.held.push_str(more);
+        let open = self.held.rfind('\x1b').filter(|at| {
+            let tail = &self.held[*at..];
+            tail.len() < LONGEST_ESCAPE && !tail.contains('\n') && printable(tail).is_empty()
+        });
+        let rest = self.held.split_off(open.unwrap_or(self.held.len()));
+        let text = std::mem::replace(&mut self.held, rest);
+        let mut stdout = io::stdout();
+        match write!(stdout, "{}", printable(&text)).and_then(|()| stdout.flush()) {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+            outcome => outcome.map(|()| true),
+        }
+    }
 }
 
 fn opened(ask: &AskModel) -> Result<(Arc<dyn Model>, Chosen), Failure> {

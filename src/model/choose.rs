@@ -68,6 +68,7 @@ pub fn choose(
     let named = setting(&lookup, "QUARTERDECK_MODEL");
     let anthropic = setting(&lookup, "ANTHROPIC_API_KEY")
         .or_else(|| setting(&lookup, "ANTHROPIC_AUTH_TOKEN"))
+        .or_else(|| setting(&lookup, "ANTHROPIC_BASE_URL"))
         .and(catalog.default_of(Provider::Anthropic));
     let openai = setting(&lookup, "OPENAI_API_KEY").and(catalog.default_of(Provider::OpenAi));
     let (name, origin) = match (wish.command_line, named.as_deref(), wish.settings) {
@@ -79,7 +80,13 @@ pub fn choose(
             None => (REHEARSAL, Origin::NothingConfigured),
         },
     };
-    Ok((catalog.resolve(name)?, origin))
+    let mut chosen = catalog.resolve(name)?;
+    if origin == Origin::NothingConfigured && setting(&lookup, "OPENAI_BASE_URL").is_some() {
+        // What it is called there, nobody can guess.
+        let notice = "OPENAI_BASE_URL is set, but no model is named: use --model openai/NAME";
+        chosen.notice = Some(notice.to_owned());
+    }
+    Ok((chosen, origin))
 }
 
 /// A model that can be asked, with the keys that `lookup` finds.

@@ -25,6 +25,9 @@ const CONNECT: Duration = Duration::from_secs(15);
 const LONGEST_MESSAGE: usize = 600;
 /// And so many bytes are read.
 const LONGEST_REFUSAL: usize = 64 * 1024;
+/// And for so long: the status says most of it.
+const REFUSAL_TIME: Duration = Duration::from_secs(5);
+
 /// An answer that does not stream is read up to here.
 const LONGEST_WHOLE: usize = 64 * 1024 * 1024;
 
@@ -85,16 +88,20 @@ impl Http {
         if !response.status().is_success() {
             let (status, headers) = (response.status(), response.headers().clone());
             // Whatever the body is, the status counts.
-            let body = text(incoming(response, stall), LONGEST_REFUSAL).await.unwrap_or_default();
-            return Err(refusal(status, &headers, &body));
+            let body = text(incoming(response, stall), LONGEST_REFUSAL);
+            let body = timeout(REFUSAL_TIME, body).await.unwrap_or_else(|_| Ok(String::new()));
+            return Err(refusal(status, &headers, &body.unwrap_or_default()));
         }
         match kind(response.headers()) {
             Kind::Events => Ok(Answered::Events(incoming(response, stall))),
             Kind::Json => {
                 Ok(Answered::Whole(text(incoming(response, stall), LONGEST_WHOLE).await?))
             }
+            Kind::Unsaid => sniffed(incoming(response, stall)).await,
             Kind::Other(kind) => {
-                let body = text(incoming(response, stall), LONGEST_REFUSAL).await?;
+                let body = text(incoming(response, stall), LONGEST_REFUSAL);
+                let body =
+                    timeout(REFUSAL_TIME, body).await.unwrap_or_else(|_| Ok(String::new()))?;
                 let begin = first_line(&body);
                 let message = format!("expected a stream of events, but {kind} came: {begin}");
                 Err(ModelError::BadAnswer { message })
@@ -121,18 +128,30 @@ fn client(
 enum Kind {
     Events,
     Json,
+    /// Servers written in an afternoon leave it out.
+    Unsaid,
     Other(String),
 }
 
 fn kind(headers: &HeaderMap) -> Kind {
-    // Servers written in an afternoon leave it out.
-    let Some(value) = headers.get(CONTENT_TYPE) else { return Kind::Events };
+    let Some(value) = headers.get(CONTENT_TYPE) else { return Kind::Unsaid };
     let value = String::from_utf8_lossy(value.as_bytes());
     let name = value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     match name.as_str() {
         "text/event-stream" => Kind::Events,
         "application/json" => Kind::Json,
         _ => Kind::Other(name),
+    }
+}
+
+/// An answer whose kind shows in its first byte.
+async fn sniffed(mut body: Incoming) -> Result<Answered, ModelError> {
+    let first = body.next().await.transpose()?.unwrap_or_default();
+    let is_json = first.trim_ascii_start().first() == Some(&b'{');
+    let body = stream::iter([Ok(first)]).chain(body).boxed();
+    match is_json {
+        true => Ok(Answered::Whole(text(body, LONGEST_WHOLE).await?)),
+        false => Ok(Answered::Events(body)),
     }
 }
 
@@ -254,6 +273,12 @@ pub fn is_loopback(url: &Url) -> bool {
         Ok(address) => address.is_loopback(),
         Err(_) => host == "localhost" || host.ends_with(".localhost"),
     }
+}
+
+/// How long a server may be silent: `QUARTERDECK_STALL_SECS`, else the usual time.
+pub fn stall(lookup: impl Fn(&str) -> Option<String>) -> Duration {
+    let seconds = setting(lookup, "QUARTERDECK_STALL_SECS").and_then(|text| text.parse().ok());
+    seconds.filter(|seconds| *seconds > 0).map_or(STALL, Duration::from_secs)
 }
 
 /// A variable that is set to something, as a secret.

@@ -16,6 +16,12 @@ use crate::protocol::json;
 /// end leaves a connection that the next request can use.
 const FAREWELL: Duration = Duration::from_millis(200);
 
+/// No answer is longer: whoever sends more means no good.
+const LONGEST: usize = 64 * 1024 * 1024;
+
+/// How much of something unexpected is quoted. More is cut later, when the key is out of it.
+const QUOTED: usize = 4096;
+
 /// Chunks that wait to be taken.
 pub type Ready = VecDeque<Result<Chunk, ModelError>>;
 
@@ -58,6 +64,7 @@ pub fn read(body: Incoming, decoder: impl Decode) -> Answer {
         decoder,
         ready: Ready::new(),
         state: State::Reading,
+        seen: 0,
     };
     let next = |mut reading: Reading<_>| async move {
         let chunk = reading.next().await?;
@@ -72,6 +79,8 @@ struct Reading<D> {
     decoder: D,
     ready: Ready,
     state: State,
+    /// Bytes that came.
+    seen: usize,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -98,9 +107,12 @@ impl<D: Decode> Reading<D> {
                 }
                 State::Reading => {
                     let piece = self.body.next().await;
+                    let over = piece.is_none();
                     if let Err(error) = self.take(piece) {
                         self.ready.push_back(Err(error));
                         self.state = State::Over;
+                    } else if over {
+                        self.state = State::Over; // a body that ended must not be asked again
                     } else if matches!(self.ready.back(), Some(Ok(Chunk::Ended { .. }))) {
                         self.state = State::Complete;
                     }
@@ -110,7 +122,7 @@ impl<D: Decode> Reading<D> {
     }
 
     fn take(&mut self, piece: Option<Result<bytes::Bytes, ModelError>>) -> Result<(), ModelError> {
-        let Self { events, decoder, ready, .. } = self;
+        let Self { events, decoder, ready, seen, .. } = self;
         let mut decode = |data: &[u8]| {
             if matches!(ready.back(), Some(Ok(Chunk::Ended { .. }))) {
                 return Ok(()); // whatever follows the end
@@ -122,7 +134,13 @@ impl<D: Decode> Reading<D> {
         };
         match piece {
             Some(piece) => {
-                events.push(&piece?).map_err(|_| ModelError::BadAnswer {
+                let piece = piece?;
+                *seen += piece.len();
+                if *seen > LONGEST {
+                    let message = format!("an answer of more than {LONGEST} bytes");
+                    return Err(ModelError::BadAnswer { message });
+                }
+                events.push(&piece).map_err(|_| ModelError::BadAnswer {
                     message: "an event without end".to_owned(),
                 })?;
                 events.drain(decode)
@@ -140,10 +158,13 @@ impl<D: Decode> Reading<D> {
 
 /// Reads one JSON document, or says what came instead.
 pub fn document<T: DeserializeOwned>(text: &str) -> Result<T, ModelError> {
-    json::from_text(text).map_err(|error| {
-        let begin: String = text.chars().take(80).collect();
-        ModelError::BadAnswer { message: format!("{error}: {begin}") }
-    })
+    json::from_text(text)
+        .map_err(|error| ModelError::BadAnswer { message: format!("{error}: {}", quoted(text)) })
+}
+
+/// The beginning of a text that was not expected.
+pub fn quoted(text: &str) -> String {
+    text.chars().take(QUOTED).collect()
 }
 
 /// The input of a tool call, from the text that it arrived as.
@@ -151,8 +172,12 @@ pub fn tool_input(name: &str, text: &str) -> Result<serde_json::Value, ModelErro
     if text.trim().is_empty() {
         return Ok(serde_json::Value::Object(serde_json::Map::new()));
     }
-    json::from_text(text).map_err(|error| {
-        let message = format!("the input of a call to {name} is not JSON: {error}");
-        ModelError::BadAnswer { message }
-    })
+    let wrong = |what: String| ModelError::BadAnswer {
+        message: format!("the input of a call to {name} is {what}"),
+    };
+    match json::from_text(text) {
+        Ok(input @ serde_json::Value::Object(_)) => Ok(input),
+        Ok(_) => Err(wrong("no object".to_owned())),
+        Err(error) => Err(wrong(format!("not JSON: {error}"))),
+    }
 }

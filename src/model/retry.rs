@@ -222,11 +222,12 @@ impl Waits {
         }
         let spent = self.since.map(|since| since.elapsed()).unwrap_or_default();
         let left = self.policy.total.checked_sub(spent).filter(|left| !left.is_zero())?;
-        let wait = match error.retry_after() {
-            Some(wanted) => wanted,
-            None => self.backoff(),
-        };
-        Some(wait.min(left))
+        match error.retry_after() {
+            // Coming sooner than the server wants would only annoy it.
+            Some(wanted) if wanted > left => None,
+            Some(wanted) if wanted >= self.policy.first_wait => Some(wanted),
+            Some(_) | None => Some(self.backoff().min(left)),
+        }
     }
 
     /// Twice as long each time, less up to a quarter, so that many agents that failed together

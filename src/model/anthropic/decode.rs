@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::model::reading::{Decode, Ready, document, tool_input};
+use crate::model::reading::{Decode, Ready, document, quoted, tool_input};
 use crate::model::refusal::Words;
 use crate::model::usage::Usage;
 use crate::model::{Chunk, ModelError, StopReason};
@@ -14,7 +14,7 @@ use crate::protocol::content::Block;
 /// Any event: each kind fills its part. One flat record, because it is read in one pass.
 #[derive(Deserialize)]
 struct EventRecord {
-    #[serde(rename = "type")]
+    #[serde(rename = "type", default)]
     kind: String,
     #[serde(default)]
     index: usize,
@@ -74,6 +74,9 @@ pub struct Decoder {
     stop: Option<StopReason>,
     open: BTreeMap<usize, Open>,
     has_called: bool,
+    /// The last call, if its input is empty or broken: it may have been cut off by the limit of
+    /// the answer, which is known only at its end.
+    doubtful: Option<Result<Chunk, ModelError>>,
 }
 
 /// A block that is not complete.
@@ -97,7 +100,11 @@ enum Kind {
 
 impl Decode for Decoder {
     fn event(&mut self, data: &str, ready: &mut Ready) -> Result<(), ModelError> {
-        let event: EventRecord = document(data)?;
+        let event: EventRecord = match document(data) {
+            Ok(event) => event,
+            Err(_) if is_unknown(data) => return Ok(()),
+            Err(error) => return Err(error),
+        };
         match event.kind.as_str() {
             "content_block_delta" => self.delta(event.index, event.delta, ready),
             "content_block_start" => {
@@ -105,8 +112,7 @@ impl Decode for Decoder {
             }
             "content_block_stop" => match self.open.remove(&event.index) {
                 Some(open) => {
-                    let block = open.block()?;
-                    ready.push_back(Ok(Chunk::Block { index: event.index, block }));
+                    self.close(event.index, open, ready);
                     Ok(())
                 }
                 None => Err(stray(event.index)),
@@ -122,6 +128,9 @@ impl Decode for Decoder {
             }
             "message_stop" => self.finish(ready),
             "error" => Err(Words::of_error(&event.error.unwrap_or_default()).within_stream()),
+            "" if event.error.is_some() => {
+                Err(Words::of_error(&event.error.unwrap_or_default()).within_stream())
+            }
             // `ping`, and whatever is invented later.
             _ => Ok(()),
         }
@@ -137,15 +146,15 @@ impl Decode for Decoder {
         }
         let message: MessageRecord = document(text)?;
         if message.content.is_empty() && message.stop_reason.is_none() {
-            let begin: String = text.chars().take(80).collect();
-            return Err(ModelError::BadAnswer { message: format!("not a message: {begin}") });
+            let message = format!("not a message: {}", quoted(text));
+            return Err(ModelError::BadAnswer { message });
         }
         self.begin(Some(&message), ready);
         self.stop = message.stop_reason;
         for (index, block) in message.content.into_iter().enumerate() {
             self.start(index, block, ready)?;
             if let Some(open) = self.open.remove(&index) {
-                ready.push_back(Ok(Chunk::Block { index, block: open.block()? }));
+                self.close(index, open, ready);
             }
         }
         self.finish(ready)
@@ -167,12 +176,26 @@ impl Decoder {
         ready.push_back(Ok(Chunk::Started { id, model, usage: self.usage }));
     }
 
+    /// Ends a block. A call is passed on at once if its input is whole.
+    fn close(&mut self, index: usize, open: Open, ready: &mut Ready) {
+        let doubtful = open.kind == Kind::ToolUse && open.text.trim().is_empty();
+        match open.block() {
+            Ok(block) if doubtful => self.doubtful = Some(Ok(Chunk::Block { index, block })),
+            Ok(block) => ready.push_back(Ok(Chunk::Block { index, block })),
+            Err(error) => self.doubtful = Some(Err(error)),
+        }
+    }
+
     fn start(
         &mut self,
         index: usize,
         start: Map<String, Value>,
         ready: &mut Ready,
     ) -> Result<(), ModelError> {
+        // The answer goes on, so it was not cut off there.
+        if let Some(doubtful) = self.doubtful.take() {
+            ready.push_back(Ok(doubtful?));
+        }
         if !self.begun {
             let message = "a block came before the message began".to_owned();
             return Err(ModelError::BadAnswer { message });
@@ -242,6 +265,11 @@ impl Decoder {
             true => StopReason::ToolUse,
             false => StopReason::EndTurn,
         });
+        match self.doubtful.take() {
+            Some(doubtful) if stop != StopReason::MaxTokens => ready.push_back(Ok(doubtful?)),
+            // Half a call is none.
+            Some(_) | None => {}
+        }
         ready.push_back(Ok(Chunk::Ended { stop, usage: self.usage }));
         Ok(())
     }
@@ -284,6 +312,31 @@ impl Open {
         }
         serde_json::from_value(Value::Object(value))
             .map_err(|error| ModelError::BadAnswer { message: error.to_string() })
+    }
+}
+
+/// Whether an event that does not read as ours is of a kind, or brings a delta, that was invented
+/// later.
+fn is_unknown(data: &str) -> bool {
+    const EVENTS: &[&str] = &[
+        "message_start",
+        "message_delta",
+        "message_stop",
+        "content_block_start",
+        "content_block_stop",
+        "error",
+    ];
+    const DELTAS: &[&str] =
+        &["text_delta", "thinking_delta", "signature_delta", "input_json_delta"];
+    let Ok(value) = serde_json::from_str::<Value>(data) else { return false };
+    let kind = |value: &Value| value.get("type").and_then(Value::as_str).map(str::to_owned);
+    match kind(&value) {
+        Some(event) if event == "content_block_delta" => {
+            let delta = value.get("delta").and_then(kind);
+            delta.is_some_and(|delta| !DELTAS.contains(&delta.as_str()))
+        }
+        Some(event) => !EVENTS.contains(&event.as_str()),
+        None => false,
     }
 }
 

@@ -85,6 +85,7 @@ impl Endpoint {
                 .unwrap_or_else(|| BASE_URL.to_owned()),
             auth: key.or_else(token).unwrap_or(Auth::None),
             betas: betas.map(str::to_owned).collect(),
+            stall: http::stall(&lookup),
             ..Self::default()
         }
     }

@@ -5,7 +5,7 @@
 
 use serde_json::{Value, json};
 
-use crate::model::request::{Entry, Format, Prefix, Request, ToolChoice, member};
+use crate::model::request::{Entry, Format, Prefix, Request, Thinking, ToolChoice, member};
 use crate::protocol::content::{ChatMessage, Content, ImageSource, Known, Role};
 use crate::protocol::json::to_compact;
 
@@ -40,6 +40,11 @@ pub fn body(request: &Request, limit: Limit) -> String {
     }
     if !sampling.stop_sequences.is_empty() {
         member(&mut body, "stop", &sampling.stop_sequences);
+    }
+    if let Thinking::Adaptive(effort) = request.thinking
+        && let Some(word) = effort.word()
+    {
+        member(&mut body, "reasoning_effort", &word);
     }
     let choice = match &request.tool_choice {
         ToolChoice::Auto => None,

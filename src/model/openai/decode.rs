@@ -6,7 +6,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::model::reading::{Decode, Ready, document, tool_input};
+use crate::model::reading::{Decode, Ready, document, quoted, tool_input};
 use crate::model::refusal::Words;
 use crate::model::usage::Usage;
 use crate::model::{Chunk, ModelError, StopReason};
@@ -27,9 +27,9 @@ struct PieceRecord {
 struct ChoiceRecord {
     #[serde(default)]
     index: Option<u64>,
-    /// A whole completion has a message in its place, of the same shape.
-    #[serde(alias = "message")]
     delta: Option<DeltaRecord>,
+    /// A whole completion has this in its place, of the same shape.
+    message: Option<DeltaRecord>,
     finish_reason: Option<String>,
 }
 
@@ -80,24 +80,32 @@ struct FunctionRecord {
 
 #[derive(Deserialize)]
 struct UsageRecord {
-    #[serde(default)]
-    prompt_tokens: Option<u64>,
-    #[serde(default)]
-    completion_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "count")]
+    prompt_tokens: u64,
+    #[serde(default, deserialize_with = "count")]
+    completion_tokens: u64,
     prompt_tokens_details: Option<DetailsRecord>,
 }
 
 #[derive(Deserialize)]
 struct DetailsRecord {
-    cached_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "count")]
+    cached_tokens: u64,
+}
+
+/// A number of tokens, however a server writes it.
+fn count<'de, D: serde::Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
+    let number = Value::deserialize(from)?;
+    // Negative ones and those without end become the nearest that makes sense.
+    Ok(number.as_u64().or_else(|| number.as_f64().map(|number| number as u64)).unwrap_or_default())
 }
 
 impl UsageRecord {
     fn usage(&self) -> Usage {
-        let prompt = self.prompt_tokens.unwrap_or_default();
-        let cached = self.prompt_tokens_details.as_ref().and_then(|details| details.cached_tokens);
+        let prompt = self.prompt_tokens;
+        let cached = self.prompt_tokens_details.as_ref().map(|details| details.cached_tokens);
         let cache_read = cached.unwrap_or_default().min(prompt);
-        let output = self.completion_tokens.unwrap_or_default();
+        let output = self.completion_tokens;
         Usage { input: prompt - cache_read, output, cache_write: 0, cache_read }
     }
 }
@@ -146,8 +154,8 @@ impl Decode for Decoder {
     fn whole(&mut self, text: &str, ready: &mut Ready) -> Result<(), ModelError> {
         let piece: PieceRecord = document(text)?;
         if piece.error.is_none() && piece.choices.as_ref().is_none_or(Vec::is_empty) {
-            let begin: String = text.chars().take(80).collect();
-            return Err(ModelError::BadAnswer { message: format!("not a completion: {begin}") });
+            let message = format!("not a completion: {}", quoted(text));
+            return Err(ModelError::BadAnswer { message });
         }
         self.piece(piece, ready)?;
         self.complete(ready)
@@ -179,7 +187,7 @@ impl Decoder {
         }
         let choices = piece.choices.unwrap_or_default().into_iter();
         for choice in choices.filter(|choice| choice.index.unwrap_or_default() == 0) {
-            if let Some(delta) = choice.delta {
+            if let Some(delta) = choice.delta.or(choice.message) {
                 self.delta(delta, ready);
             }
             self.finish = choice.finish_reason.or(self.finish.take());
@@ -240,7 +248,13 @@ impl Decoder {
         let id = id.filter(|id| !id.is_empty());
         let name = name.filter(|name| !name.is_empty());
         let at = match self.find_call(number, id.as_deref(), name.as_deref()) {
-            Some(at) => at,
+            Some(at) => {
+                // Some servers send the name behind the id.
+                if let Some(name) = name.filter(|_| self.calls[at].name.is_empty()) {
+                    self.calls[at].name = name;
+                }
+                at
+            }
             None => {
                 let index = take_index(&mut self.next);
                 let id = id.unwrap_or_else(|| format!("call_{}", uuid::Uuid::new_v4().simple()));
@@ -289,8 +303,14 @@ impl Decoder {
         }
         self.fall_silent(ready);
         let has_called = !self.calls.is_empty();
+        let cut_off = self.finish.as_deref() == Some("length");
         for Call { index, id, name, arguments, .. } in std::mem::take(&mut self.calls) {
-            let input = tool_input(&name, &arguments)?;
+            let input = match tool_input(&name, &arguments) {
+                // Half a call is none.
+                Ok(_) if cut_off && arguments.trim().is_empty() => continue,
+                Err(_) if cut_off => continue,
+                input => input?,
+            };
             ready.push_back(Ok(Chunk::Block { index, block: Block::tool_use(id, name, input) }));
         }
         let stop = match self.finish.take().as_deref() {

@@ -60,6 +60,7 @@ impl Endpoint {
             base_url: http::setting(&lookup, "OPENAI_BASE_URL")
                 .unwrap_or_else(|| BASE_URL.to_owned()),
             key: http::secret(&lookup, "OPENAI_API_KEY"),
+            stall: http::stall(&lookup),
             ..Self::default()
         }
     }
