@@ -4,6 +4,10 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use quarterdeck::protocol::ids::AgentName;
+use quarterdeck::store::mailbox::Which;
+use quarterdeck::store::roster::Activity;
+
 use crate::support::deck::Deck;
 use crate::support::{copy_dir, files_below};
 
@@ -140,4 +144,39 @@ fn what_we_create_is_for_this_user_only() {
         assert_eq!(mode(&file), 0o600, "{}", file.display());
         assert_eq!(mode(file.parent().unwrap()), 0o700, "{}", file.display());
     }
+}
+
+#[test]
+fn working_and_idle_change_one_word() {
+    let deck = deck(CLASSIC);
+    let config = deck.home().join("teams/peer-team/config.json");
+    let was = fs::read_to_string(&config).unwrap();
+    let store = deck.store();
+    let team = store.rosters().find("peer-team").unwrap();
+    let bob = AgentName::found("bob");
+    store.rosters().set_activity(&team, &bob, Activity::Working).unwrap();
+    let working = fs::read_to_string(&config).unwrap();
+    let (before, after) = was.rsplit_once("\"backendType\": \"in-process\"").unwrap();
+    let expected =
+        format!("{before}\"backendType\": \"in-process\",\n      \"isActive\": true{after}");
+    assert_eq!(working, expected, "a new key stands at its place");
+    store.rosters().set_activity(&team, &bob, Activity::Idle).unwrap();
+    let idle = fs::read_to_string(&config).unwrap();
+    assert_eq!(idle, working.replace("\"isActive\": true", "\"isActive\": false"));
+    let nobody = store.rosters().set_activity(&team, &AgentName::found("x"), Activity::Idle);
+    assert!(nobody.unwrap_err().to_string().contains("its members are: team-lead, alice, bob"));
+}
+
+#[test]
+fn all_mail_is_marked_at_once() {
+    let deck = Deck::with_team(&["alice"]);
+    for text in ["one", "two", "three"] {
+        deck.run(&["send", "t", "alice", text]).ok();
+    }
+    let (store, alice) = (deck.store(), AgentName::found("alice"));
+    let mail = store.mail(&crate::support::deck::team());
+    assert_eq!(mail.mark_read(&alice, &Which::All).unwrap(), 3);
+    assert_eq!(mail.mark_read(&alice, &Which::All).unwrap(), 0);
+    assert_eq!(mail.read(&alice).unwrap().unread().count(), 0);
+    assert_eq!(mail.mark_read(&AgentName::found("nobody"), &Which::All).unwrap(), 0);
 }

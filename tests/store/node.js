@@ -4,6 +4,7 @@
 //   node node.js MODULES inbox  FILE NAME COUNT
 //   node node.js MODULES roster FILE NAME COUNT
 //   node node.js MODULES tasks  DIR  NAME COUNT
+//   node node.js MODULES claims DIR  NAME -       (until nothing is left to claim)
 const fs = require("fs");
 const path = require("path");
 const [modules, kind, target, name, count] = process.argv.slice(2);
@@ -36,7 +37,29 @@ function newTask(dir) {
   return id;
 }
 
+async function claimAll(dir) {
+  const ids = () => fs.readdirSync(dir).filter((f) => /^\d+\.json$/.test(f));
+  const free = (task) => !task.owner && task.status === "pending";
+  for (;;) {
+    const open = ids().filter((f) => { try { return free(read(path.join(dir, f))); } catch { return true; } });
+    if (open.length === 0) return;
+    for (const file of open) {
+      const target = path.join(dir, file);
+      const won = await locked(target, () => {
+        const task = read(target);
+        if (!free(task)) return false;
+        // Keys in the order of the reference.
+        const { id, subject, description, ...rest } = task;
+        write(target, { id, subject, description, owner: name, ...rest, status: "in_progress" });
+        return true;
+      });
+      if (won) console.log(file.replace(".json", ""));
+    }
+  }
+}
+
 async function main() {
+  if (kind === "claims") return claimAll(target);
   for (let at = 0; at < Number(count); at++) {
     if (kind === "inbox") {
       await locked(target, () => write(target, [...read(target), message(at)]));

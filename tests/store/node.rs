@@ -55,12 +55,18 @@ fn no_message_is_lost_between_node_and_us() {
         let args = ["send", "t", "team-lead", "-", "--lines", "--from", name];
         writers.push(deck.start(&args, &input));
     }
+    let mut marked = 0;
     let count: usize = thread::scope(|scope| {
         let waiting: Vec<_> =
             writers.into_iter().map(|writer| scope.spawn(|| said(writer).len())).collect();
+        while !waiting.iter().all(thread::ScopedJoinHandle::is_finished) {
+            let read = deck.run(&["inbox", "t", "team-lead", "--unread", "--mark-read", "--json"]);
+            marked += read.ok().json().as_array().unwrap().len();
+        }
         waiting.into_iter().map(|writer| writer.join().unwrap()).sum()
     });
     assert_eq!(count, 8 * EACH, "everybody was acknowledged");
+    assert!(marked > 0, "the reader was never there at the same time");
     let inbox = deck.store().mail(&team()).read(&AgentName::lead()).unwrap();
     assert!(inbox.problems.is_empty());
     let mut next: BTreeMap<String, usize> = BTreeMap::new();
@@ -117,4 +123,52 @@ fn no_task_id_is_given_twice_between_node_and_us() {
         .tasks(&team())
         .look(|tasks| tasks.iter().map(|task| task.id.number().unwrap()).collect::<Vec<_>>());
     assert!(ids.unwrap().into_iter().eq(1..=(6 * EACH) as u64), "each write has a task of its own");
+}
+
+#[test]
+fn no_task_is_claimed_twice_between_node_and_us() {
+    const TASKS: usize = 200;
+    let Some(modules) = modules() else { return };
+    let ours = ["w0", "w1", "w2", "w3"];
+    let deck = Deck::with_team(&ours);
+    said(deck.start(&["task", "add", "t", "-", "--lines"], &"x\n".repeat(TASKS)));
+    let theirs: Vec<Child> =
+        (0..4).map(|n| node(&modules, "claims", &deck.tasks(), &format!("n{n}"), 0)).collect();
+    let won: Vec<(String, String)> = thread::scope(|scope| {
+        let ours: Vec<_> = ours
+            .iter()
+            .map(|name| {
+                let deck = &deck;
+                scope.spawn(move || {
+                    let mut won = Vec::new();
+                    loop {
+                        let ran = deck.run(&["task", "claim", "t", "--as", name, "--json"]);
+                        if ran.code != 0 {
+                            assert_eq!(ran.json()["reason"], "no_ready_task", "{ran:?}");
+                            return won;
+                        }
+                        let id = ran.json()["task"]["id"].as_str().unwrap().to_owned();
+                        won.push((id, (*name).to_owned()));
+                    }
+                })
+            })
+            .collect();
+        let theirs = theirs
+            .into_iter()
+            .enumerate()
+            .flat_map(|(n, child)| said(child).into_iter().map(move |id| (id, format!("n{n}"))));
+        let theirs: Vec<(String, String)> = theirs.collect();
+        ours.into_iter().flat_map(|claimer| claimer.join().unwrap()).chain(theirs).collect()
+    });
+    assert_eq!(won.len(), TASKS, "as many claims were granted as there are tasks");
+    let won: BTreeMap<String, String> = won.into_iter().collect();
+    assert_eq!(won.len(), TASKS, "and no task was granted twice");
+    assert!(won.values().any(|owner| owner.starts_with('n')), "node had its share");
+    let owners = deck.store().tasks(&team()).look(|tasks| {
+        let entry = |task: &quarterdeck::protocol::task::Task| {
+            (task.id.to_string(), task.owner().unwrap().to_string())
+        };
+        tasks.iter().map(entry).collect::<BTreeMap<_, _>>()
+    });
+    assert_eq!(owners.unwrap(), won);
 }
