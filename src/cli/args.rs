@@ -276,7 +276,10 @@ pub struct Inbox {
 #[derive(Debug, Subcommand)]
 pub enum PlaybookCommand {
     /// Say what a playbook is, or name everything that is wrong with it
-    Check { file: PathBuf },
+    Check {
+        /// The playbook: a YAML file
+        file: PathBuf,
+    },
     /// Serve a playbook as an Anthropic-compatible API to programs on this machine
     ///
     /// The address is printed first. Clients that do not say who they are play the actor whose
@@ -286,6 +289,7 @@ pub enum PlaybookCommand {
 
 #[derive(Debug, Args)]
 pub struct Serve {
+    /// The playbook: a YAML file
     pub file: PathBuf,
     /// Where to listen on 127.0.0.1; 0 takes a free port
     #[arg(long, value_name = "N", default_value_t = 0)]

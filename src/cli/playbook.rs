@@ -3,6 +3,7 @@
 use std::net::Ipv4Addr;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::json;
 use tokio::net::TcpListener;
@@ -73,7 +74,7 @@ fn serve(ask: &Serve, out: &mut Out) -> Result<(), Failure> {
     let log = ask.log.as_deref().map(open_log).transpose()?;
     let options = Options { pace: ask.pace.map(Pace::new), log };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(async {
+    let served = runtime.block_on(async {
         let stop = stop_on_signal()?;
         let listener =
             TcpListener::bind((Ipv4Addr::LOCALHOST, ask.port)).await.map_err(|error| {
@@ -82,7 +83,10 @@ fn serve(ask: &Serve, out: &mut Out) -> Result<(), Failure> {
         let address = format!("http://{}", listener.local_addr()?);
         out.answer(&json!({ "listening": address }), || format!("listening on {address}"))?;
         server::serve(listener, playbook, options, stop).await.map_err(failure)
-    })
+    });
+    // A log that is a full pipe would keep us here for ever.
+    runtime.shutdown_timeout(Duration::from_secs(1));
+    served
 }
 
 fn open_log(path: &Path) -> Result<Log, Failure> {

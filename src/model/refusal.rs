@@ -77,7 +77,8 @@ impl Words {
         }
     }
 
-    fn judge(self, status: u16, retry_after: Option<Duration>) -> ModelError {
+    /// The error that goes with a status.
+    pub(super) fn judge(self, status: u16, retry_after: Option<Duration>) -> ModelError {
         let too_long = self.says_too_long();
         let out_of_money = self.kinds.iter().any(|kind| kind == "insufficient_quota");
         let message = self.message;

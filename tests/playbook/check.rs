@@ -198,6 +198,96 @@ fn places_are_found_in_longer_texts() {
 }
 
 #[test]
+fn whatever_stands_between_braces_must_be_known() {
+    let known = "(known are result, request_id, cwd, me, team)";
+    let field = "leads to no field (for example: result.list.0.name)";
+    let table = [
+        ("{{result[0]}}", format!("`result[0]` {field}")),
+        ("{{result.}}", format!("`result.` {field}")),
+        ("{{result..x}}", format!("`result..x` {field}")),
+        ("{{result.a b}}", format!("`result.a b` {field}")),
+        ("{{ word? }}", "nothing is called `word?` here (did you mean `word`?)".to_owned()),
+        ("{{a + b}}", format!("nothing is called `a + b` here {known}")),
+        ("{{}}", format!("there is no name between these braces {known}")),
+    ];
+    for (hole, what) in table {
+        let what = match hole {
+            "{{a + b}}" | "{{}}" => what.replace("known are ", "known are word, "),
+            _ => what,
+        };
+        let turn = format!("{{when: {{user: '(?<word>x)'}}, say: 'a {{{{word}}}} {hole}'}}");
+        expect(&with_turn(&turn), &[&format!("3:53: {what}")]);
+        // A pattern that cannot be read does not make it a name.
+        let turn = format!("{{when: {{user: '('}}, say: '{hole}'}}");
+        let found = mistakes(&with_turn(&turn));
+        assert_eq!(found.len(), 2, "{found:?}");
+    }
+    let twice = with_turn("{say: '{{x}} {{x}}'}");
+    let what = format!("nothing is called `x` here {known}");
+    expect(&twice, &[&format!("3:14: {what}"), &format!("3:20: {what}")]);
+    for fine in ["{ {me} }", "{{{me}}}", "{{ me }}", "{{", "}} {{", "{{result.a-b.0.c_d}}"] {
+        expect(&with_turn(&format!("{{say: '{fine}'}}")), &[]);
+    }
+}
+
+#[test]
+fn a_group_must_not_hide_what_is_always_there() {
+    for name in ["me", "team", "cwd", "result", "request_id"] {
+        let what = format!("a group cannot be called `{name}` (templates know this name already)");
+        let user = format!("{{when: {{user: 'is (?<{name}>x)'}}, say: y}}");
+        expect(&with_turn(&user), &[&format!("3:28: {what}")]);
+        let mail = format!("{{when: {{mail_from: a, matching: '(?P<{name}>x)'}}, say: y}}");
+        assert!(mistakes(&with_turn(&mail))[0].ends_with(&what));
+    }
+    expect(&with_turn("{when: {user: '(?<mean>x)'}, say: '{{mean}}'}"), &[]);
+}
+
+#[test]
+fn nothing_is_reported_at_its_key() {
+    let text = "pace:\nactors:\n  - who: x\n    turns:\n      - say:\n        repeat: false\n      \
+                - when:\n          user:\n        say: y\n        usage: {input: }\n";
+    expect(
+        text,
+        &[
+            "1:1: `pace` must be a number, not nothing",
+            "5:9: `say` must be text, not nothing",
+            "8:11: a pattern must be text, not nothing",
+            "10:17: `input` must be a number, not nothing",
+        ],
+    );
+}
+
+#[test]
+fn a_byte_order_mark_is_skipped() {
+    let text = "name: marked\nactors: [{who: x, turns: [{say: y}]}]";
+    assert_eq!(Playbook::parse(&format!("\u{feff}{text}")).unwrap().name, "marked");
+    expect(
+        "\u{feff}nmae: x\nactors: [{who: x, turns: [{say: y}]}]",
+        &["1:1: a playbook has no `nmae` (did you mean `name`?)"],
+    );
+}
+
+#[test]
+fn a_pattern_that_is_too_large_is_wrong_nowhere_in_particular() {
+    let turn = r"{when: {user: '(\w{100}){100}'}, say: y}";
+    expect(&with_turn(turn), &["3:21: bad pattern: it is too large"]);
+}
+
+#[test]
+fn one_mistake_is_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("p.yaml");
+    let said = |text: &str| {
+        std::fs::write(&path, text).unwrap();
+        Playbook::load(&path).unwrap_err().to_string()
+    };
+    let name = path.display();
+    assert_eq!(said("actors: []"), format!("{name} has a mistake: 1:1: `actors` is empty"));
+    let two = said("pace: x\nactors: []");
+    assert!(two.starts_with(&format!("{name} has 2 mistakes; the first: 1:7: ")), "{two}");
+}
+
+#[test]
 fn turns_that_nobody_reaches_are_mistakes() {
     let text = "actors:\n- who: x\n  turns:\n  - {say: a}\n  - {when: {any: true}, repeat: true, say: b}\n  - {say: c}\n  - {when: {user: d}, say: d}\n- who: y\n  turns: [{say: e}]\n";
     let why = "this turn can never be played (the one in line 5 always matches and repeats)";

@@ -15,7 +15,7 @@ use quarterdeck::model::{Chunk, Model, Stop};
 use quarterdeck::protocol::content::{Block, ChatMessage};
 use serde_json::{Value, json};
 
-use super::scene::{blocks, caller, calls, file, request, said, strict};
+use super::scene::{blocks, caller, calls, file, request, said, strict, turns};
 use super::wire::Served;
 use quarterdeck::model::rehearsal::server::Options;
 
@@ -130,5 +130,84 @@ async fn in_process_and_over_http_are_the_same_rehearsal() {
         chunks.iter().filter(|chunk| matches!(chunk, Chunk::Retrying { .. })).count()
     };
     assert_eq!((waits(&one), waits(&other)), (2, 2), "both try again after a fault");
+    served.end().await;
+}
+
+/// What a listener meets, in words: chunks, waits and the end, but no times and no sentences.
+async fn met(model: &dyn Model, text: &str) -> Vec<String> {
+    let messages = [ChatMessage::user(text)];
+    let mut answer = model.stream(request(&caller("me"), &messages), Stop::new());
+    let mut met = Vec::new();
+    while let Some(chunk) = answer.next().await {
+        met.push(match chunk {
+            // Only our client makes one of a piece without anything in it.
+            Ok(Chunk::ToolInput { json, .. }) if json.is_empty() => continue,
+            Ok(Chunk::Retrying { why, attempt, .. }) => format!("{why}, attempt {attempt}"),
+            Ok(chunk) => format!("{chunk:?}"),
+            Err(error) => {
+                let error = format!("{error:?}");
+                error.split(' ').next().unwrap().to_owned()
+            }
+        });
+    }
+    met
+}
+
+/// The same faults happen at the same place, and are borne in the same way.
+#[tokio::test]
+async fn faults_in_process_and_over_http_are_the_same() {
+    let mut all: Vec<(String, String)> = [
+        "status: 429, retry_after: 0",
+        "status: 401",
+        "status: 404",
+        "status: 400",
+        "stall_ms: 20",
+        "stall_ms: 9000",
+        "garbage: true",
+    ]
+    .iter()
+    .map(|fault| ((*fault).to_owned(), String::new()))
+    .collect();
+    all.extend((0..2600).step_by(130).map(|bytes| (format!("cut_after: {bytes}"), String::new())));
+    for (index, (_, name)) in all.iter_mut().enumerate() {
+        *name = format!("case {index};");
+    }
+    let list: Vec<String> = all
+        .iter()
+        .map(|(fault, name)| {
+            format!(
+                "- {{when: {{user: '{name}'}}, think: 'hm, hm', say: 'two words', \
+                 call: [{{tool: T, input: {{a: 'b c'}}}}], fault: {{{fault}}}}}"
+            )
+        })
+        .collect();
+    let playbook = turns(&list.join("\n"));
+    let served = Served::play(Arc::clone(&playbook), Options::default()).await;
+    let stall = Duration::from_millis(1500);
+    let endpoint =
+        Endpoint { base_url: served.address.clone(), retry: quick(), stall, ..Endpoint::default() };
+    let over_http = Anthropic::new(endpoint);
+    let in_process = strict(playbook).with_retry(quick()).with_patience(stall);
+    let mut ends = Vec::new();
+    for (fault, name) in &all {
+        let (one, other) = (met(&over_http, name).await, met(&in_process, name).await);
+        assert_eq!(one, other, "{fault}");
+        let again = one.iter().any(|word| word.ends_with("attempt 2"));
+        let last = one.last().unwrap().split(' ').next().unwrap().to_owned();
+        ends.push((fault.as_str(), again, last));
+    }
+    let end = |wanted: &str| {
+        let (_, again, last) = ends.iter().find(|(fault, ..)| *fault == wanted).unwrap();
+        (*again, last.as_str())
+    };
+    assert_eq!(end("status: 429, retry_after: 0"), (true, "Ended"));
+    assert_eq!(end("status: 401"), (false, "Authentication"));
+    assert_eq!(end("stall_ms: 20"), (false, "Ended"));
+    assert_eq!(end("stall_ms: 9000"), (true, "Ended"), "nothing was shown before");
+    assert_eq!(end("garbage: true"), (false, "BadAnswer"));
+    assert_eq!(end("cut_after: 0"), (true, "Ended"));
+    assert_eq!(end("cut_after: 130"), (true, "Ended"), "nothing was shown before");
+    assert_eq!(end("cut_after: 1040"), (false, "StreamBroken"));
+    assert_eq!(end("cut_after: 2470"), (false, "Ended"), "behind the end");
     served.end().await;
 }

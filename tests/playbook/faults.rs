@@ -190,27 +190,50 @@ async fn refusals_become_errors_of_their_kind() {
 }
 
 #[tokio::test]
-async fn a_cut_comes_after_so_many_bytes() {
-    for bytes in 0..14 {
-        let model =
-            strict(turns(&format!("- {{say: 'één two wörd', fault: {{cut_after: {bytes}}}}}")));
+async fn a_cut_comes_after_so_many_bytes_of_the_stream() {
+    let whole = "one two three four";
+    let (mut seen, mut last) = (std::collections::BTreeSet::new(), 0);
+    for bytes in (0..3000).step_by(40) {
+        let model = strict(turns(&format!("- {{say: '{whole}', fault: {{cut_after: {bytes}}}}}")));
         let (text, error) = attempt(&model, "me").await;
-        assert!(
-            "één two wörd".starts_with(&text) && text.len() <= bytes && text.len() + 1 >= bytes,
-            "{text}"
-        );
-        assert!(matches!(error, Some(ModelError::StreamBroken { .. })), "{error:?}");
-        assert_eq!(attempt(&model, "me").await, ("één two wörd".to_owned(), None), "then it works");
+        assert!(whole.starts_with(&text) && text.len() >= last, "{text} after {bytes}");
+        last = text.len();
+        match error {
+            Some(ModelError::StreamBroken { .. }) => {}
+            None => assert_eq!(text, whole),
+            error => panic!("{error:?}"),
+        }
+        seen.insert((text, error.is_some()));
+        assert_eq!(attempt(&model, "me").await, (whole.to_owned(), None), "then it works");
     }
-    let long = strict(turns("- {say: short, fault: {cut_after: 1000}}"));
-    assert_eq!(attempt(&long, "me").await.0, "short");
-    // A tool input that did not arrive whole never becomes a block.
-    let tool =
-        strict(turns("- {call: [{tool: Bash, input: {command: ls}}], fault: {cut_after: 8}}"));
-    let mut stream = tool.attempt(request(&caller("me"), &ask()), Stop::new());
-    while let Some(Ok(chunk)) = stream.next().await {
-        assert!(!matches!(chunk, Chunk::Block { .. }), "{chunk:?}");
+    let seen: Vec<(&str, bool)> = seen.iter().map(|(text, cut)| (text.as_str(), *cut)).collect();
+    let cut = ["", "one ", "one two ", "one two three ", whole].map(|text| (text, true));
+    let mut expected = cut.to_vec();
+    expected.insert(4, (whole, false));
+    assert_eq!(seen, expected, "behind the end there is no fault");
+}
+
+#[tokio::test]
+async fn a_call_that_is_cut_never_becomes_a_block() {
+    let count = |bytes: usize| {
+        let turn = "call: [{tool: Bash, input: {command: ls -l}}]";
+        let model = strict(turns(&format!("- {{{turn}, fault: {{cut_after: {bytes}}}}}")));
+        async move {
+            let mut stream = model.attempt(request(&caller("me"), &ask()), Stop::new());
+            let (mut started, mut blocks) = (0, 0);
+            while let Some(Ok(chunk)) = stream.next().await {
+                started += usize::from(matches!(chunk, Chunk::ToolStarted { .. }));
+                blocks += usize::from(matches!(chunk, Chunk::Block { .. }));
+            }
+            (started, blocks)
+        }
+    };
+    let mut all = Vec::new();
+    for bytes in (0..3000).step_by(40) {
+        all.push(count(bytes).await);
     }
+    all.dedup();
+    assert_eq!(all, [(0, 0), (1, 0), (1, 1)]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -179,7 +179,10 @@ async fn mail_and_text_are_matched_newest_first_and_only_once_answered() {
     let mut talk = Talk::new(&model, caller("me"));
     let both = format!("{}\n\n{}", mail_text("w1", "n=1"), mail_text("w2", "n=2"));
     assert_eq!(talk.told(&both).await, "mail 2", "the newest mail");
-    let texts = vec![Block::text("n=3"), Block::text("n=4"), Block::text("other")];
+    let texts = vec![Block::text("n=3"), Block::text("other")];
+    let heard = said(&talk.hear(ChatMessage::results(texts)).await);
+    assert_eq!(heard, "nothing", "only the newest text counts");
+    let texts = vec![Block::text("n=3"), Block::text("n=4")];
     assert_eq!(said(&talk.hear(ChatMessage::results(texts)).await), "text 4", "the newest text");
     assert_eq!(talk.told("bye").await, "nothing", "old texts are answered already");
 }

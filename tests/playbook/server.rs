@@ -361,6 +361,77 @@ async fn each_request_is_a_line_in_the_log() {
 }
 
 #[tokio::test]
+async fn what_is_not_answered_by_a_turn_is_logged_as_well() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = dir.path().join("requests.jsonl");
+    let served = Served::start(Options { pace: None, log: Some(Log::open(&log).unwrap()) }).await;
+    let count = "/v1/messages/count_tokens";
+    served.post_to(count, ask("hello").to_string(), &[("x-quarterdeck-agent", "me")]).await;
+    served.post_to(count, "{}".to_owned(), &[]).await;
+    served.post_to("/v1/messages", "{ not JSON".to_owned(), &[]).await;
+    served.post_to("/v1/messages", "é".repeat(100_000), &[]).await;
+    served.post_to("/v1/messages", "[1]".to_owned(), &[]).await;
+    served.post_to("/v1/complete?key=sk-secret", "{\"a\":1}".to_owned(), &[]).await;
+    client().get(format!("{}/v1/messages", served.address)).send().await.unwrap();
+    served.post_to("/v1/messages", "x".repeat(33 * 1024 * 1024), &[]).await;
+    let text = std::fs::read_to_string(&log).unwrap();
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let part = |key: &str| lines.iter().map(|line| line[key].clone()).collect::<Vec<_>>();
+    let messages = "/v1/messages";
+    assert_eq!(
+        part("path"),
+        [count, count, messages, messages, messages, "/v1/complete", messages, messages]
+    );
+    assert_eq!(part("method"), ["POST", "POST", "POST", "POST", "POST", "POST", "GET", "POST"]);
+    assert_eq!(part("status"), [200, 400, 400, 400, 400, 404, 405, 413]);
+    assert!(lines[0]["usage"]["input_tokens"].as_u64().unwrap() > 0, "{}", lines[0]);
+    assert_eq!((&lines[0]["agent"], &lines[0]["request"]), (&json!("me"), &ask("hello")));
+    assert_eq!(lines[1]["error"], "model: Field required");
+    assert_eq!(lines[2]["request"], "{ not JSON");
+    let kept = lines[3]["request"].as_str().unwrap();
+    assert!(kept.len() <= 64 * 1024 && kept.len() > 64 * 1000, "{}", kept.len());
+    assert_eq!((&lines[4]["request"], &lines[5]["request"]), (&json!([1]), &json!({ "a": 1 })));
+    assert_eq!((&lines[6]["request"], &lines[7]["request"]), (&Value::Null, &Value::Null));
+    assert!(!text.contains("sk-secret"), "keys stay out of it");
+    served.end().await;
+}
+
+#[tokio::test]
+async fn whoever_is_recognised_has_a_name_without_stars() {
+    let text = "actors:\n- {who: 'worker-*', identify: work, turns: [{say: 'I am {{me}}.'}]}\n\
+                - {who: '*', identify: other, turns: [{say: 'I am {{me}}.'}]}\n";
+    let playbook = quarterdeck::model::rehearsal::playbook::Playbook::parse(text).unwrap();
+    let served = Served::play(playbook.into(), Options::default()).await;
+    for (text, name) in [("work", "I am worker."), ("other", "I am agent.")] {
+        assert_eq!(served.ok(&ask(text)).await["content"][0]["text"], name);
+    }
+    served.end().await;
+}
+
+#[test]
+fn a_pipe_that_nobody_reads_is_no_log() {
+    let dir = tempfile::tempdir().unwrap();
+    let pipe = dir.path().join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let error = Log::open(&pipe).unwrap_err();
+    assert_eq!(error.to_string(), "nobody reads from this pipe");
+    let (deck, path) = (Deck::new(), file("wire.yaml"));
+    let (path, pipe) = (path.to_str().unwrap(), pipe.to_str().unwrap());
+    let ran = deck.run(&["playbook", "serve", path, "--log", pipe]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{ran:?}");
+}
+
+#[test]
+fn the_help_says_what_is_wanted() {
+    let deck = Deck::new();
+    for command in ["check", "serve"] {
+        let help = deck.run(&["playbook", command, "--help"]).ok().stdout;
+        assert!(help.contains("The playbook: a YAML file"), "{help}");
+        assert_eq!(help.contains("[default: 0]"), command == "serve", "{help}");
+    }
+}
+
+#[tokio::test]
 async fn only_this_machine_is_served() {
     let listener = TcpListener::bind("0.0.0.0:0").await.unwrap();
     let served = serve(listener, story(), Options::default(), Stop::new()).await;

@@ -22,9 +22,13 @@ pub struct Served {
 impl Served {
     /// `wire.yaml`, served.
     pub async fn start(options: Options) -> Self {
+        let playbook = Arc::new(Playbook::load(&file("wire.yaml")).unwrap());
+        Self::play(playbook, options).await
+    }
+
+    pub async fn play(playbook: Arc<Playbook>, options: Options) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
-        let playbook = Arc::new(Playbook::load(&file("wire.yaml")).unwrap());
         let stop = Stop::new();
         let task = tokio::spawn(serve(listener, playbook, options, stop.clone()));
         Self { address, stop, client: client(), task }

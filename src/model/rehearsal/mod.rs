@@ -5,6 +5,7 @@
 
 mod cache;
 mod digest;
+mod events;
 mod history;
 pub mod mistake;
 mod paced;
@@ -24,15 +25,13 @@ use std::time::Duration;
 use futures::StreamExt;
 use futures::stream;
 
+use super::http;
 use super::retry::{Policy, retrying};
 use super::{Answer, Model, ModelError, Request, Stop};
 use paced::{Step, paced};
 use playbook::{Pace, Playbook};
 use player::{Player, Unmatched};
 use stage::Stage;
-
-/// How long a client waits for the next byte of an answer.
-const PATIENCE: Duration = Duration::from_secs(90);
 
 /// Cloning it gives another handle to the same rehearsal.
 #[derive(Debug, Clone)]
@@ -48,7 +47,7 @@ impl Rehearsal {
     pub fn new(playbook: Arc<Playbook>, unmatched: Unmatched) -> Self {
         let pace = playbook.pace;
         let player = Player::new(playbook, unmatched);
-        let (patience, retry) = (PATIENCE, Policy::default());
+        let (patience, retry) = (http::STALL, Policy::default());
         Self { player, pace, patience, retry, stage: Arc::default() }
     }
 

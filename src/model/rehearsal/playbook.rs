@@ -134,12 +134,16 @@ pub enum FaultKind {
 pub enum PlaybookError {
     #[error("cannot read {}: {source}", path.display())]
     Io { path: std::path::PathBuf, source: std::io::Error },
-    #[error("{} has {} mistakes; the first: {}", path.display(), mistakes.len(), first(mistakes))]
+    #[error("{} has {}", path.display(), summary(mistakes))]
     Wrong { path: std::path::PathBuf, mistakes: Vec<Mistake> },
 }
 
-fn first(mistakes: &[Mistake]) -> String {
-    mistakes.first().map(ToString::to_string).unwrap_or_default()
+fn summary(mistakes: &[Mistake]) -> String {
+    match mistakes {
+        [] => "no mistakes".to_owned(),
+        [only] => format!("a mistake: {only}"),
+        [first, ..] => format!("{} mistakes; the first: {first}", mistakes.len()),
+    }
 }
 
 impl Playbook {

@@ -206,7 +206,7 @@ impl When {
         if let Some(user) = user {
             // Together with a result, what was said before the tool was called counts.
             let asked = result_of.as_ref().or(error_of.as_ref()).and(before);
-            let mut texts = cue.texts.iter().rev().copied().chain(asked);
+            let mut texts = cue.texts.last().copied().into_iter().chain(asked);
             groups.extend(texts.find_map(|text| captures(user, text))?);
         }
         if let Some(sender) = mail_from {

@@ -4,11 +4,13 @@ use regex::Regex;
 
 use super::mistake::{Mistake, Mistakes, Place};
 use super::playbook::{Actor, Call, Glob, Input, Pace, Playbook, Repeat, Turn, When, Who};
-use super::template::{Name, Template};
+use super::template::{self, Name, Template};
 use super::yaml::{self, Data, Key, Node};
 use crate::model::request::Purpose;
 
 pub(super) fn playbook(text: &str) -> Result<Playbook, Vec<Mistake>> {
+    // Some editors begin a file with a byte order mark. It says nothing.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut mistakes = Mistakes::default();
     let root = yaml::read(text, &mut mistakes);
     let mut reading = Reading { source: text.lines().collect(), mistakes };
@@ -173,8 +175,8 @@ impl Reading<'_> {
         }
         for (key, value) in pairs {
             match key.name.as_str() {
-                "user" => when.user = self.pattern(value),
-                "matching" => when.matching = self.pattern(value),
+                "user" => when.user = self.naming_pattern(value),
+                "matching" => when.matching = self.naming_pattern(value),
                 "result_of" => when.result_of = self.text(value, "`result_of`"),
                 "error_of" => when.error_of = self.text(value, "`error_of`"),
                 "mail_from" => when.mail_from = self.text(value, "`mail_from`").map(Glob::new),
@@ -249,35 +251,73 @@ impl Reading<'_> {
     }
 
     fn template(&mut self, at: Place, text: &str, names: &Names) -> Template {
-        let template = Template::parse(text);
-        let Names::These(groups) = names else { return template };
-        for name in template.groups() {
-            if groups.iter().any(|group| group == name) {
+        let lines = text.lines().count();
+        // The same slip may be there twice: each has its own place.
+        let mut from = at;
+        for hole in template::holes(text) {
+            let written = &text[hole];
+            let Name::Group(name) = Name::parse(written.trim()) else { continue };
+            if names.allow(&name) {
                 continue;
             }
-            let lines = text.lines().count();
-            let at = self.find(at, &format!("{{{{{name}}}}}"), lines).unwrap_or(at);
-            let mut known: Vec<&str> = groups.iter().map(String::as_str).collect();
-            known.extend(Name::ALWAYS);
-            let what = format!("nothing is called `{name}` here");
-            self.mistakes.add_unknown(at, what, name, &known);
+            let found = self.find(from, &format!("{{{{{written}}}}}"), lines);
+            if let Some(found) = found {
+                from = Place { column: found.column + 2, ..found };
+            }
+            self.unknown_name(found.unwrap_or(at), &name, names);
         }
-        template
+        Template::parse(text)
+    }
+
+    fn unknown_name(&mut self, at: Place, name: &str, names: &Names) {
+        let mut known: Vec<&str> = match names {
+            Names::These(groups) => groups.iter().map(String::as_str).collect(),
+            Names::Any => Vec::new(),
+        };
+        known.extend(Name::ALWAYS);
+        // On one line, and not at any length.
+        let shown: String = name.split_whitespace().collect::<Vec<_>>().join(" ");
+        let shown: String = shown.chars().take(60).collect();
+        if name.is_empty() {
+            let hint = format!("known are {}", known.join(", "));
+            self.mistakes.add_with(at, "there is no name between these braces", hint);
+        } else if name.starts_with("result.") || name.starts_with("result[") {
+            let what = format!("`{shown}` leads to no field");
+            self.mistakes.add_with(at, what, "for example: result.list.0.name");
+        } else {
+            let what = format!("nothing is called `{shown}` here");
+            self.mistakes.add_unknown(at, what, &shown, &known);
+        }
+    }
+
+    /// A pattern whose groups are names for templates.
+    fn naming_pattern(&mut self, node: &Node) -> Option<Regex> {
+        let pattern = self.pattern(node)?;
+        let lines = pattern.as_str().lines().count();
+        for name in pattern.capture_names().flatten().filter(|name| Name::is_taken(name)) {
+            let at = self.find(node.at, &format!("<{name}>"), lines);
+            let at = at.map_or(node.at, |at| Place { column: at.column + 1, ..at });
+            let what = format!("a group cannot be called `{name}`");
+            self.mistakes.add_with(at, what, "templates know this name already");
+        }
+        Some(pattern)
     }
 
     fn pattern(&mut self, node: &Node) -> Option<Regex> {
         let text = self.text(node, "a pattern")?;
-        let problem = match (regex_syntax::parse(&text), Regex::new(&text)) {
+        let (offset, what) = match (regex_syntax::parse(&text), Regex::new(&text)) {
             (Ok(_), Ok(regex)) => return Some(regex),
             (Err(error), _) => flaw(&error),
-            // Well formed, but too large for instance.
-            (Ok(_), Err(error)) => (0, error.to_string()),
+            (Ok(_), Err(regex::Error::CompiledTooBig(_))) => (None, "it is too large".to_owned()),
+            (Ok(_), Err(error)) => (None, error.to_string()),
         };
-        let (offset, what) = problem;
+        let Some(offset) = offset else {
+            self.mistakes.add(node.at, format!("bad pattern: {what}"));
+            return None;
+        };
         let start = self.find(node.at, &text, text.lines().count());
         let at = start.map_or(node.at, |at| Place { column: at.column + offset, ..at });
-        let what = format!("bad pattern: {what} at character {}", offset + 1);
-        self.mistakes.add(at, what);
+        self.mistakes.add(at, format!("bad pattern: {what} at character {}", offset + 1));
         None
     }
 
@@ -301,14 +341,27 @@ enum Names {
     Any,
 }
 
-/// Where a pattern is wrong, in characters, and how.
-fn flaw(error: &regex_syntax::Error) -> (usize, String) {
+impl Names {
+    fn allow(&self, name: &str) -> bool {
+        match self {
+            Self::These(groups) => groups.iter().any(|group| group == name),
+            Self::Any => {
+                let begins = name.starts_with(|c: char| c.is_alphabetic() || c == '_');
+                let word = |c: char| c.is_alphanumeric() || c == '_';
+                begins && name.chars().all(word)
+            }
+        }
+    }
+}
+
+/// Where a pattern is wrong, in characters, if it is wrong somewhere; and how.
+fn flaw(error: &regex_syntax::Error) -> (Option<usize>, String) {
     let (span, what) = match error {
         regex_syntax::Error::Parse(error) => (error.span(), error.kind().to_string()),
         regex_syntax::Error::Translate(error) => (error.span(), error.kind().to_string()),
-        other => return (0, other.to_string()),
+        other => return (None, other.to_string()),
     };
-    (span.start.column.saturating_sub(1), what)
+    (Some(span.start.column.saturating_sub(1)), what)
 }
 
 pub(super) fn find<'n>(pairs: &'n [Pair], key: &str) -> Option<&'n Pair> {

@@ -5,9 +5,11 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::cache::tokens;
+use super::events;
 use super::paced::Step;
 use super::playbook::FaultKind;
 use super::player::Play;
+use crate::model::refusal::Words;
 use crate::model::usage::Usage;
 use crate::model::{Chunk, ModelError};
 use crate::protocol::content::{Block, Known};
@@ -82,9 +84,13 @@ pub fn steps(
             return vec![fail(refusal(status, retry_after))];
         }
         Some(FaultKind::CutAfter(bytes)) => {
-            steps.extend(cut(chunks, bytes).into_iter().map(show));
-            steps.push(fail(broken(format!("cut after {bytes} bytes, as the playbook says"))));
-            return steps;
+            let arrived = events::arrived(chunks.as_slice(), bytes);
+            // A cut behind the end of the stream cuts nothing.
+            if arrived < chunks.len() {
+                steps.extend(chunks.take(arrived).map(show));
+                steps.push(fail(broken(format!("cut after {bytes} bytes, as the playbook says"))));
+                return steps;
+            }
         }
         Some(FaultKind::Stall(time)) => {
             steps.extend(chunks.next().map(show));
@@ -124,50 +130,9 @@ pub fn text_of(chunk: &Chunk) -> &str {
     }
 }
 
-/// What arrives before the connection ends. The end of the answer never does.
-fn cut(chunks: impl Iterator<Item = Chunk>, mut left: usize) -> Vec<Chunk> {
-    let mut arrived = Vec::new();
-    for mut chunk in chunks {
-        let size = text_of(&chunk).len();
-        match &mut chunk {
-            Chunk::Text { text, .. }
-            | Chunk::Thinking { text, .. }
-            | Chunk::ToolInput { json: text, .. }
-                if size > left =>
-            {
-                let whole = (0..=left).rev().find(|at| text.is_char_boundary(*at));
-                text.truncate(whole.unwrap_or_default());
-                if !text.is_empty() {
-                    arrived.push(chunk);
-                }
-                return arrived;
-            }
-            Chunk::Ended { .. } => return arrived,
-            Chunk::Started { .. }
-            | Chunk::Text { .. }
-            | Chunk::Thinking { .. }
-            | Chunk::ToolStarted { .. }
-            | Chunk::ToolInput { .. }
-            | Chunk::Block { .. }
-            | Chunk::Retrying { .. } => {
-                left -= size;
-                arrived.push(chunk);
-            }
-        }
-    }
-    arrived
-}
-
 /// The error that a client makes of a status.
 fn refusal(status: u16, retry_after: Option<Duration>) -> ModelError {
-    let message = format!("{status}, as the playbook says");
-    match status {
-        401 | 403 => ModelError::Authentication { message },
-        404 => ModelError::NotFound { message },
-        429 => ModelError::RateLimited { message, retry_after },
-        408 | 409 | 500.. => ModelError::Overloaded { message, retry_after },
-        _ => ModelError::InvalidRequest { message },
-    }
+    Words::of_body(&format!("{status}, as the playbook says")).judge(status, retry_after)
 }
 
 /// A text in pieces of a word or so.

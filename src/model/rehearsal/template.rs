@@ -1,8 +1,10 @@
 //! Text with holes: `{{name}}` is filled in when a turn is played.
 //!
-//! Braces around something that cannot be a name are just text, so a playbook may contain code.
+//! Whatever stands between two pairs of braces must be a name that is known, else a slip would
+//! be said aloud. Single braces, and pairs that nothing closes, are just text.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use serde_json::Value;
 
@@ -33,21 +35,33 @@ impl Name {
     /// The names that every turn may use.
     pub const ALWAYS: [&'static str; 5] = ["result", "request_id", "cwd", "me", "team"];
 
-    fn parse(word: &str) -> Self {
+    pub fn parse(word: &str) -> Self {
         match word {
             "request_id" => Self::RequestId,
             "cwd" => Self::Cwd,
             "me" => Self::Me,
             "team" => Self::Team,
-            _ => {
-                let mut parts = word.split('.').map(str::to_owned);
-                match parts.next().as_deref() {
-                    Some("result") => Self::Result(parts.collect()),
-                    _ => Self::Group(word.to_owned()),
-                }
-            }
+            "result" => Self::Result(Vec::new()),
+            _ => match word.strip_prefix("result.").map(path) {
+                Some(Some(path)) => Self::Result(path),
+                Some(None) | None => Self::Group(word.to_owned()),
+            },
         }
     }
+
+    /// Whether a group of this name could not be told from what is always there.
+    pub fn is_taken(group: &str) -> bool {
+        Self::ALWAYS.contains(&group) || group.starts_with("result.")
+    }
+}
+
+/// The steps to a field, if all of them can be steps.
+fn path(text: &str) -> Option<Vec<String>> {
+    let fits = |step: &str| {
+        let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+        !step.is_empty() && step.chars().all(allowed)
+    };
+    text.split('.').map(|step| fits(step).then(|| step.to_owned())).collect()
 }
 
 /// What the holes are filled with.
@@ -68,38 +82,15 @@ pub struct Missing(pub String);
 impl Template {
     pub fn parse(text: &str) -> Self {
         let mut pieces = Vec::new();
-        let mut plain = String::new();
-        let mut rest = text;
-        while let Some(open) = rest.find("{{") {
-            let inner = &rest[open + 2..];
-            let name = inner.find("}}").map(|close| &inner[..close]).filter(|name| is_name(name));
-            let Some(name) = name else {
-                // One brace only: the next may begin a hole.
-                plain.push_str(&rest[..=open]);
-                rest = &rest[open + 1..];
-                continue;
-            };
-            plain.push_str(&rest[..open]);
-            if !plain.is_empty() {
-                pieces.push(Piece::Text(std::mem::take(&mut plain)));
-            }
-            pieces.push(Piece::Hole(Name::parse(name.trim())));
-            rest = &inner[name.len() + 2..];
+        let mut end = 0;
+        let plain = |text: &str| (!text.is_empty()).then(|| Piece::Text(text.to_owned()));
+        for hole in holes(text) {
+            pieces.extend(plain(&text[end..hole.start - OPEN.len()]));
+            pieces.push(Piece::Hole(Name::parse(text[hole.clone()].trim())));
+            end = hole.end + CLOSE.len();
         }
-        plain.push_str(rest);
-        if !plain.is_empty() {
-            pieces.push(Piece::Text(plain));
-        }
+        pieces.extend(plain(&text[end..]));
         Self { pieces }
-    }
-
-    /// The groups it counts on.
-    pub fn groups(&self) -> impl Iterator<Item = &str> {
-        self.pieces.iter().filter_map(|piece| match piece {
-            Piece::Hole(Name::Group(name)) => Some(name.as_str()),
-            Piece::Hole(Name::Result(_) | Name::RequestId | Name::Cwd | Name::Me | Name::Team)
-            | Piece::Text(_) => None,
-        })
     }
 
     pub fn fill(&self, values: &Values) -> Result<String, Missing> {
@@ -114,9 +105,20 @@ impl Template {
     }
 }
 
-fn is_name(text: &str) -> bool {
-    let word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ' ');
-    !text.trim().is_empty() && text.chars().all(word)
+const OPEN: &str = "{{";
+const CLOSE: &str = "}}";
+
+/// What stands between braces, each time. Of braces within braces the inner ones count.
+pub fn holes(text: &str) -> Vec<Range<usize>> {
+    let mut holes = Vec::new();
+    let mut from = 0;
+    while let Some(open) = text[from..].find(OPEN).map(|at| from + at) {
+        let Some(close) = text[open..].find(CLOSE).map(|at| open + at) else { break };
+        let inner = text[..close].rfind(OPEN).unwrap_or(open).max(open);
+        holes.push(inner + OPEN.len()..close);
+        from = close + CLOSE.len();
+    }
+    holes
 }
 
 impl Values {
@@ -176,11 +178,21 @@ mod tests {
             ("{{result.nope}}", Err("the newest result has no `nope`")),
             ("{{request_id}}", Err("no mail holds a request id")),
             ("{{team}}", Err("the caller is in no team")),
-            ("fn f() {{}} {{a+b}} {{{cwd}}} {{", Ok("fn f() {{}} {{a+b}} {/demo} {{")),
+            ("fn f() {} {{ {{{cwd}}} {{", Ok("fn f() {} {{ {/demo} {{")),
         ];
         for (text, expected) in table {
             let filled = Template::parse(text).fill(&values).map_err(|missing| missing.0);
             assert_eq!(filled.as_deref().map_err(String::as_str), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn only_whole_paths_lead_into_a_result() {
+        let result = |path: &[&str]| Name::Result(path.iter().map(|&step| step.into()).collect());
+        assert_eq!(Name::parse("result"), result(&[]));
+        assert_eq!(Name::parse("result.a_b.0.c-d"), result(&["a_b", "0", "c-d"]));
+        for wrong in ["result.", "result..x", "result.x.", "result[0]", "result.x y", "resulting"] {
+            assert_eq!(Name::parse(wrong), Name::Group(wrong.to_owned()));
         }
     }
 }

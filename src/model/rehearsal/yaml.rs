@@ -53,6 +53,11 @@ impl Node {
         }
     }
 
+    /// Whether nothing at all was written.
+    fn is_nothing(&self) -> bool {
+        matches!(&self.data, Data::Scalar { text, style: Style::Plain } if text.is_empty())
+    }
+
     /// The value of a scalar by the core schema of YAML 1.2; null for anything else.
     pub fn scalar(&self) -> Value {
         let Data::Scalar { text, style } = &self.data else { return Value::Null };
@@ -197,7 +202,11 @@ impl Reader<'_, '_> {
             }
             let key = self.node(event, mark)?;
             let (event, mark) = self.parser.next_token()?;
-            let value = self.node(event, mark)?;
+            let mut value = self.node(event, mark)?;
+            // The parser marks nothing where the next thing stands.
+            if value.is_nothing() {
+                value.at = key.at;
+            }
             let Data::Scalar { text: name, .. } = key.data else {
                 self.mistakes.add(key.at, "a key must be text");
                 continue;

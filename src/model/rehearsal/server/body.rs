@@ -12,6 +12,8 @@ use crate::protocol::content::{ChatMessage, Known, Role};
 
 /// How many cache marks the API takes.
 const MARKS: usize = 4;
+/// So many bytes of what is not JSON are logged.
+const LONGEST_LOGGED: usize = 64 * 1024;
 
 /// A request that makes sense.
 #[derive(Debug)]
@@ -24,17 +26,42 @@ pub struct Asked {
 
 type Checked<T> = Result<T, Refusal>;
 
-pub fn json(sent: Result<Bytes, BytesRejection>) -> Checked<Value> {
-    let bytes = sent.map_err(|rejection| {
-        let message = rejection.body_text();
-        Refusal::new(rejection.into_response().status().as_u16(), message)
-    })?;
-    let json: Value = serde_json::from_slice(&bytes).map_err(|error| {
-        Refusal::invalid(format!("The request body is not valid JSON: {error}"))
-    })?;
-    match json.is_object() {
-        true => Ok(json),
-        false => Err(Refusal::invalid("Input should be a valid dictionary")),
+/// A body as it came.
+#[derive(Debug)]
+pub struct Came {
+    /// For the log. What is not JSON is text here, and not at any length.
+    pub value: Value,
+    wrong: Option<Refusal>,
+}
+
+impl Came {
+    pub fn read(sent: Result<Bytes, BytesRejection>) -> Self {
+        let bytes = match sent {
+            Ok(bytes) => bytes,
+            Err(rejection) => {
+                let message = rejection.body_text();
+                let status = rejection.into_response().status().as_u16();
+                return Self { value: Value::Null, wrong: Some(Refusal::new(status, message)) };
+            }
+        };
+        let error = match serde_json::from_slice::<Value>(&bytes) {
+            Ok(value) if value.is_object() => return Self { value, wrong: None },
+            Ok(value) => {
+                let wrong = Refusal::invalid("Input should be a valid dictionary");
+                return Self { value, wrong: Some(wrong) };
+            }
+            Err(error) => error,
+        };
+        let wrong = Refusal::invalid(format!("The request body is not valid JSON: {error}"));
+        let value = match &bytes[..bytes.len().min(LONGEST_LOGGED)] {
+            [] => Value::Null,
+            some => Value::String(String::from_utf8_lossy(some).into_owned()),
+        };
+        Self { value, wrong: Some(wrong) }
+    }
+
+    pub fn json(&self) -> Checked<&Value> {
+        self.wrong.clone().map_or(Ok(&self.value), Err)
     }
 }
 

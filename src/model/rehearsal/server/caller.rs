@@ -42,8 +42,17 @@ pub fn find<'a>(playbook: &'a Playbook, headers: &HeaderMap, asked: &Asked) -> F
             (name.as_str(), Purpose::parse(name.as_str()).unwrap_or(Purpose::Summary))
         }
     };
-    let caller = caller(agent.to_owned(), purpose.unwrap_or(usual));
+    let caller = caller(plain(agent), purpose.unwrap_or(usual));
     Found { caller, actor: Some(actor) }
+}
+
+/// A name for whoever plays an actor that may be played by many.
+fn plain(glob: &str) -> String {
+    let name = glob.replace('*', "");
+    match name.trim_matches(['-', '_', '.', ' ']) {
+        "" => "agent".to_owned(),
+        name => name.to_owned(),
+    }
 }
 
 fn recognised<'a>(playbook: &'a Playbook, asked: &Asked) -> Option<&'a Actor> {
@@ -75,6 +84,20 @@ fn texts(message: &ChatMessage) -> String {
 mod tests {
     use super::*;
     use crate::protocol::content::Block;
+
+    #[test]
+    fn nobody_is_called_by_a_glob() {
+        let table = [
+            ("scout", "scout"),
+            ("worker-*", "worker"),
+            ("*-x-*", "x"),
+            ("*", "agent"),
+            ("", "agent"),
+        ];
+        for (glob, name) in table {
+            assert_eq!(plain(glob), name, "{glob}");
+        }
+    }
 
     #[test]
     fn only_text_recognises_a_caller() {

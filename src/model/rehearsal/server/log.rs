@@ -8,8 +8,10 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use axum::http::HeaderMap;
+use axum::extract::Request;
 use jiff::Timestamp;
+use rustix::fs::{self, OFlags};
+use rustix::io::Errno;
 use serde_json::{Value, json};
 
 use super::refusal::Refusal;
@@ -24,8 +26,17 @@ pub struct Log {
 
 impl Log {
     pub fn open(path: &Path) -> io::Result<Self> {
-        // What people ask of models is nobody else's business.
-        let file = OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
+        // What people ask of models is nobody else's business. A pipe that nobody reads must not
+        // keep us waiting here; later, when it is full, it may.
+        let wait = OFlags::NONBLOCK.bits().cast_signed();
+        let mut options = OpenOptions::new();
+        options.create(true).append(true).mode(0o600).custom_flags(wait);
+        let file = options.open(path).map_err(|error| match Errno::from_io_error(&error) {
+            Some(Errno::NXIO) => io::Error::new(error.kind(), "nobody reads from this pipe"),
+            Some(_) | None => error,
+        })?;
+        let flags = fs::fcntl_getfl(&file)?;
+        fs::fcntl_setfl(&file, flags - OFlags::NONBLOCK)?;
         Ok(Self { file: Arc::new(Mutex::new(file)) })
     }
 
@@ -47,15 +58,20 @@ impl Log {
 #[derive(Debug)]
 pub struct Entry {
     time: Timestamp,
+    method: String,
+    path: String,
     agent: Option<String>,
     purpose: Option<String>,
     outcome: Value,
 }
 
 impl Entry {
-    pub fn new(headers: &HeaderMap) -> Self {
+    pub fn new(request: &Request) -> Self {
+        let headers = request.headers();
         Self {
             time: Timestamp::now(),
+            method: request.method().to_string(),
+            path: request.uri().path().to_owned(),
             agent: caller::header(headers, "agent"),
             purpose: caller::header(headers, "purpose"),
             outcome: Value::Null,
@@ -67,25 +83,30 @@ impl Entry {
         self.purpose = Some(caller.purpose.as_str().to_owned());
     }
 
-    pub fn settle(&mut self, reply: Result<&Reply, &Refusal>) {
-        self.outcome = match reply {
-            Ok(reply) => {
-                let (status, usage) = match reply.fault {
-                    Some(FaultKind::Status { status, .. }) => (status, Value::Null),
-                    Some(FaultKind::CutAfter(_) | FaultKind::Stall(_) | FaultKind::Garbage)
-                    | None => (200, events::usage(reply.usage)),
-                };
-                json!({ "line": reply.play.line, "usage": usage, "status": status })
+    pub fn replied(&mut self, reply: &Reply) {
+        let (status, usage) = match reply.fault {
+            Some(FaultKind::Status { status, .. }) => (status, Value::Null),
+            Some(FaultKind::CutAfter(_) | FaultKind::Stall(_) | FaultKind::Garbage) | None => {
+                (200, events::usage(reply.usage))
             }
-            Err(refusal) => json!({
-                "line": null, "usage": null, "status": refusal.status, "error": refusal.message,
-            }),
         };
+        self.outcome = json!({ "line": reply.play.line, "usage": usage, "status": status });
+    }
+
+    pub fn counted(&mut self, count: &Value) {
+        self.outcome = json!({ "line": null, "usage": count, "status": 200 });
+    }
+
+    pub fn refused(&mut self, refusal: &Refusal) {
+        self.outcome = json!({
+            "line": null, "usage": null, "status": refusal.status, "error": refusal.message,
+        });
     }
 
     pub fn line(self, request: Value) -> String {
         let mut line = json!({
-            "time": format!("{:.3}", self.time), "agent": self.agent, "purpose": self.purpose,
+            "time": format!("{:.3}", self.time), "method": self.method, "path": self.path,
+            "agent": self.agent, "purpose": self.purpose,
         });
         if let (Some(line), Value::Object(outcome)) = (line.as_object_mut(), self.outcome) {
             line.extend(outcome);

@@ -5,10 +5,10 @@
 
 mod body;
 mod caller;
-mod events;
 mod log;
 mod refusal;
 
+use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -16,8 +16,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, Bytes};
-use axum::extract::rejection::BytesRejection;
-use axum::extract::{DefaultBodyLimit, State};
+use axum::extract::{DefaultBodyLimit, FromRequest, Request, State};
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
@@ -26,6 +25,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
 use super::cache;
+use super::events;
 use super::paced::{Step, paced};
 use super::playbook::{FaultKind, Pace, Playbook};
 use super::player::{Play, Player, Unmatched};
@@ -33,7 +33,7 @@ use super::script;
 use super::stage::Stage;
 use crate::model::Stop;
 use crate::model::usage::Usage;
-use body::Asked;
+use body::{Asked, Came};
 use log::Entry;
 pub use log::Log;
 use refusal::Refusal;
@@ -80,10 +80,8 @@ pub async fn serve(
     let app = Router::new()
         .route("/v1/messages", post(messages))
         .route("/v1/messages/count_tokens", post(count_tokens))
-        .fallback(|| async { Refusal::new(404, "Not found").into_response() })
-        .method_not_allowed_fallback(|| async {
-            Refusal::new(405, "Method Not Allowed").into_response()
-        })
+        .fallback(no_route)
+        .method_not_allowed_fallback(no_method)
         .layer(DefaultBodyLimit::max(LARGEST))
         .with_state(house);
     let listener = listener.tap_io(|connection| {
@@ -117,45 +115,81 @@ struct Reply {
     fault: Option<FaultKind>,
 }
 
-type Sent = Result<Bytes, BytesRejection>;
+/// A request before anybody has looked into it.
+struct Arrival {
+    headers: HeaderMap,
+    body: Came,
+    entry: Entry,
+}
 
-async fn messages(State(house): State<Arc<House>>, headers: HeaderMap, sent: Sent) -> Response {
-    let json = match body::json(sent) {
-        Ok(json) => json,
-        Err(refusal) => return refusal.into_response(),
-    };
-    let mut entry = Entry::new(&headers);
-    let asked = Asked::parse(&json);
-    let reply = asked
-        .as_ref()
-        .map_err(Refusal::clone)
-        .and_then(|asked| house.reply(asked, &headers, &json, &mut entry));
-    let response = match (asked, reply) {
-        (Ok(asked), Ok(reply)) => Ok((asked, reply)),
-        (Err(refusal), _) | (_, Err(refusal)) => Err(refusal),
-    };
-    if let Some(log) = &house.log {
-        entry.settle(response.as_ref().map(|(_, reply)| reply));
-        log.write(entry.line(json)).await;
+impl<S: Send + Sync> FromRequest<S> for Arrival {
+    type Rejection = Infallible;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Infallible> {
+        let headers = request.headers().clone();
+        let entry = Entry::new(&request);
+        let body = Came::read(Bytes::from_request(request, state).await);
+        Ok(Self { headers, body, entry })
     }
+}
+
+async fn messages(State(house): State<Arc<House>>, arrival: Arrival) -> Response {
+    let Arrival { headers, body, mut entry } = arrival;
+    let response = body.json().and_then(|json| {
+        let asked = Asked::parse(json)?;
+        let reply = house.reply(&asked, &headers, json, &mut entry)?;
+        Ok((asked, reply))
+    });
+    match &response {
+        Ok((_, reply)) => entry.replied(reply),
+        Err(refusal) => entry.refused(refusal),
+    }
+    house.note(entry, body).await;
     match response {
         Ok((asked, reply)) => house.respond(&asked, reply).await,
         Err(refusal) => refusal.into_response(),
     }
 }
 
-async fn count_tokens(sent: Sent) -> Response {
-    let counted = body::json(sent).and_then(|json| {
-        body::check_countable(&json)?;
-        Ok(cache::count(&cache::parts_of_body(&json)))
+async fn count_tokens(State(house): State<Arc<House>>, arrival: Arrival) -> Response {
+    let Arrival { body, mut entry, .. } = arrival;
+    let counted = body.json().and_then(|json| {
+        body::check_countable(json)?;
+        Ok(json!({ "input_tokens": cache::count(&cache::parts_of_body(json)) }))
     });
+    match &counted {
+        Ok(count) => entry.counted(count),
+        Err(refusal) => entry.refused(refusal),
+    }
+    house.note(entry, body).await;
     match counted {
-        Ok(tokens) => json_response(&json!({ "input_tokens": tokens })),
+        Ok(count) => json_response(&count),
         Err(refusal) => refusal.into_response(),
     }
 }
 
+async fn no_route(State(house): State<Arc<House>>, arrival: Arrival) -> Response {
+    house.turn_away(arrival, Refusal::new(404, "Not found")).await
+}
+
+async fn no_method(State(house): State<Arc<House>>, arrival: Arrival) -> Response {
+    house.turn_away(arrival, Refusal::new(405, "Method Not Allowed")).await
+}
+
 impl House {
+    async fn note(&self, entry: Entry, body: Came) {
+        if let Some(log) = &self.log {
+            log.write(entry.line(body.value)).await;
+        }
+    }
+
+    async fn turn_away(&self, arrival: Arrival, refusal: Refusal) -> Response {
+        let Arrival { body, mut entry, .. } = arrival;
+        entry.refused(&refusal);
+        self.note(entry, body).await;
+        refusal.into_response()
+    }
+
     fn reply(
         &self,
         asked: &Asked,
@@ -183,7 +217,7 @@ impl House {
         }
         let chunks = script::chunks(&play, &asked.model, usage);
         if asked.streams {
-            let steps = spoilt(events::frames(chunks), fault);
+            let steps = spoilt(events::frames(&chunks), fault);
             return self.body("text/event-stream; charset=utf-8", steps);
         }
         let message = json!({
@@ -219,6 +253,7 @@ fn json_response(value: &Value) -> Response {
 /// The steps of a body, with its fault. An error in a body makes the connection end abruptly.
 fn spoilt(frames: Vec<(Bytes, usize)>, fault: Option<FaultKind>) -> Vec<Step<Bytes, io::Error>> {
     let mut steps = Vec::new();
+    let size: usize = frames.iter().map(|(bytes, _)| bytes.len()).sum();
     let mut frames = frames.into_iter().map(|(bytes, characters)| Step::Show(bytes, characters));
     match fault {
         None | Some(FaultKind::Status { .. }) => {}
@@ -236,6 +271,8 @@ fn spoilt(frames: Vec<(Bytes, usize)>, fault: Option<FaultKind>) -> Vec<Step<Byt
             steps.push(Step::Show(Bytes::from_static(events::GARBAGE.as_bytes()), 0));
             return steps;
         }
+        // A cut behind the end cuts nothing.
+        Some(FaultKind::CutAfter(bytes)) if bytes >= size => {}
         Some(FaultKind::CutAfter(bytes)) => {
             let mut left = bytes;
             for frame in frames {

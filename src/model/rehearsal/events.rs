@@ -1,10 +1,12 @@
 //! Chunks as the events of a Messages API stream.
+//!
+//! The server sends them. In process nobody does, but a cut happens at the same byte of them.
 
-use axum::body::Bytes;
+use bytes::Bytes;
 use serde_json::{Value, json};
 
+use super::script;
 use crate::model::Chunk;
-use crate::model::rehearsal::script;
 use crate::model::usage::Usage;
 use crate::protocol::content::{Block, Known};
 
@@ -22,17 +24,36 @@ pub fn usage(usage: Usage) -> Value {
 }
 
 /// The events, each with the number of characters it shows.
-pub fn frames(chunks: Vec<Chunk>) -> Vec<(Bytes, usize)> {
+pub fn frames(chunks: &[Chunk]) -> Vec<(Bytes, usize)> {
+    stream(chunks).frames
+}
+
+/// How many chunks a client has when a stream ends after so many bytes.
+pub fn arrived(chunks: &[Chunk], bytes: usize) -> usize {
+    let stream = stream(chunks);
+    let sizes = stream.frames.iter().map(|(frame, _)| frame.len());
+    let ends = sizes.scan(0_usize, |end, size| {
+        *end += size;
+        Some(*end)
+    });
+    // An event that did not arrive whole is none.
+    let whole = ends.take_while(|end| *end <= bytes).count();
+    stream.seen_with.iter().filter(|frame| **frame < whole).count()
+}
+
+fn stream(chunks: &[Chunk]) -> Stream {
     let mut stream = Stream::default();
-    for chunk in &chunks {
+    for chunk in chunks {
         stream.add(chunk);
     }
-    stream.frames
+    stream
 }
 
 #[derive(Default)]
 struct Stream {
     frames: Vec<(Bytes, usize)>,
+    /// For each chunk, the frame with which a client has it.
+    seen_with: Vec<usize>,
     /// The block that was begun and not ended.
     open: Option<usize>,
     has_pinged: bool,
@@ -40,6 +61,7 @@ struct Stream {
 
 impl Stream {
     fn add(&mut self, chunk: &Chunk) {
+        let before = self.frames.len();
         match chunk {
             Chunk::Started { id, model, usage: so_far } => self.event(json!({
                 "type": "message_start",
@@ -83,6 +105,18 @@ impl Stream {
             }
             Chunk::Retrying { .. } => {}
         }
+        let seen_with = match chunk {
+            // A client knows a call by the start of its block.
+            Chunk::ToolStarted { .. } => before,
+            Chunk::Started { .. }
+            | Chunk::Text { .. }
+            | Chunk::Thinking { .. }
+            | Chunk::ToolInput { .. }
+            | Chunk::Block { .. }
+            | Chunk::Retrying { .. }
+            | Chunk::Ended { .. } => self.frames.len().saturating_sub(1),
+        };
+        self.seen_with.push(seen_with);
     }
 
     fn begin(&mut self, index: usize, block: impl FnOnce() -> Value) {
