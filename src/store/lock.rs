@@ -18,7 +18,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
@@ -26,6 +26,7 @@ use rustix::io::Errno;
 use super::error::{LockError, StoreError};
 use super::files::{self, Durability};
 use super::lock_keeper;
+use super::lock_wait::Wait;
 use crate::protocol::ids::encoded;
 use crate::settings::paths::Home;
 
@@ -479,37 +480,4 @@ fn is_at(file: &File, path: &Path) -> bool {
 /// How long ago, where a time in the future (proper-lockfile sets such) is no time at all.
 fn age(touched: io::Result<SystemTime>) -> Duration {
     touched.ok().and_then(|at| at.elapsed().ok()).unwrap_or_default()
-}
-
-/// Waiting for somebody to let go: short naps first, then longer ones, never all in step.
-#[derive(Debug, Clone)]
-struct Wait {
-    since: Instant,
-    limit: Duration,
-    nap: Duration,
-}
-
-impl Wait {
-    const SHORTEST: Duration = Duration::from_micros(50);
-    const LONGEST: Duration = Duration::from_millis(5);
-
-    fn new(limit: Duration) -> Self {
-        Self { since: Instant::now(), limit, nap: Self::SHORTEST }
-    }
-
-    fn waited(&self) -> Duration {
-        self.since.elapsed()
-    }
-
-    /// `false` when the time is over.
-    fn pause(&mut self) -> bool {
-        if self.waited() >= self.limit {
-            return false;
-        }
-        // The low digits of the clock are as good as dice here.
-        let dice = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        files::nap(self.nap.mul_f64(0.5 + f64::from(dice.subsec_nanos() % 1000) / 1000.0));
-        self.nap = (self.nap * 3 / 2).min(Self::LONGEST);
-        true
-    }
 }

@@ -12,6 +12,7 @@ mod journal_reader;
 pub mod lines;
 pub mod lock;
 mod lock_keeper;
+mod lock_wait;
 pub mod mailbox;
 pub mod plans;
 pub mod roster;
