@@ -215,12 +215,13 @@ fn tell(
     let value = json!({
         "model": chosen.name(), "text": text, "stopReason": stop, "usage": usage, "usd": usd,
     });
-    out.answer(&value, || "\n".to_owned())?;
-    if !out.is_json() {
-        let price = usd.map_or("price unknown".to_owned(), |usd| format!("${usd:.4}"));
-        let (input, output) = (usage.all_input(), usage.output);
-        out.remark(&format!("{}: {input} tokens in, {output} out, {price}", chosen.name()));
+    if out.is_json() {
+        return out.answer(&value, String::new);
     }
+    writeln!(io::stdout())?;
+    let price = usd.map_or("price unknown".to_owned(), |usd| format!("${usd:.4}"));
+    let (input, output) = (usage.all_input(), usage.output);
+    out.remark(&format!("{}: {input} tokens in, {output} out, {price}", chosen.name()));
     Ok(())
 }
 

@@ -6,9 +6,11 @@
 
 use std::sync::{Arc, OnceLock};
 
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::protocol::content::ChatMessage;
+use crate::protocol::json::to_compact;
 
 #[derive(Debug, Clone)]
 pub struct Request {
@@ -121,6 +123,14 @@ impl FromIterator<ChatMessage> for Conversation {
         messages.into_iter().for_each(|message| conversation.push(message));
         conversation
     }
+}
+
+/// Adds a member to an object that is being written, behind another one.
+pub fn member(object: &mut String, key: &str, value: &impl Serialize) {
+    object.push_str(",\"");
+    object.push_str(key);
+    object.push_str("\":");
+    object.push_str(&to_compact(value));
 }
 
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -95,6 +95,21 @@ macro_rules! text_id {
     };
 }
 
+/// An id that others may have made, and that becomes a file name by being encoded.
+macro_rules! encoded_id {
+    ($name:ident) => {
+        impl $name {
+            pub fn found(id: &str) -> Self {
+                Self(id.to_owned())
+            }
+
+            pub fn file_stem(&self) -> String {
+                encoded(&self.0)
+            }
+        }
+    };
+}
+
 /// What an agent is called inside its team.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -220,17 +235,11 @@ impl<'de> Deserialize<'de> for AgentId {
 pub struct TaskId(String);
 text_id!(TaskId);
 
-impl TaskId {
-    pub fn found(id: &str) -> Self {
-        Self(id.to_owned())
-    }
+encoded_id!(TaskId);
 
+impl TaskId {
     pub fn number(&self) -> Option<u64> {
         self.0.parse().ok()
-    }
-
-    pub fn file_stem(&self) -> String {
-        encoded(&self.0)
     }
 }
 
@@ -275,32 +284,14 @@ impl<'de> Deserialize<'de> for TaskId {
 #[serde(transparent)]
 pub struct AskId(String);
 text_id!(AskId);
-
-impl AskId {
-    pub fn found(id: &str) -> Self {
-        Self(id.to_owned())
-    }
-
-    pub fn file_stem(&self) -> String {
-        encoded(&self.0)
-    }
-}
+encoded_id!(AskId);
 
 /// Names one session: a UUID where we make it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct SessionId(String);
 text_id!(SessionId);
-
-impl SessionId {
-    pub fn found(id: &str) -> Self {
-        Self(id.to_owned())
-    }
-
-    pub fn file_stem(&self) -> String {
-        encoded(&self.0)
-    }
-}
+encoded_id!(SessionId);
 
 /// Tells one message of an inbox from all others, whatever happens around it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

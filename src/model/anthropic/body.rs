@@ -6,7 +6,7 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::model::request::{Entry, Format, Prefix, Request, Thinking, ToolChoice};
+use crate::model::request::{Entry, Format, Prefix, Request, Thinking, ToolChoice, member};
 use crate::protocol::content::{Block, ChatMessage, Content, Known, Role};
 use crate::protocol::json::to_compact;
 
@@ -93,13 +93,6 @@ fn common(request: &Request) -> String {
     }
     body.push(']');
     body
-}
-
-fn member(body: &mut String, key: &str, value: &impl Serialize) {
-    body.push_str(",\"");
-    body.push_str(key);
-    body.push_str("\":");
-    body.push_str(&to_compact(value));
 }
 
 fn add_thinking(body: &mut String, thinking: Thinking) {

@@ -6,7 +6,7 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::model::request::{Entry, Format, Prefix, Request, ToolChoice};
+use crate::model::request::{Entry, Format, Prefix, Request, ToolChoice, member};
 use crate::protocol::content::{ChatMessage, Content, ImageSource, Known, Role};
 use crate::protocol::json::to_compact;
 
@@ -73,13 +73,6 @@ fn common(request: &Request) -> String {
     }
     body.push(']');
     body
-}
-
-fn member(body: &mut String, key: &str, value: &impl Serialize) {
-    body.push_str(",\"");
-    body.push_str(key);
-    body.push_str("\":");
-    body.push_str(&to_compact(value));
 }
 
 /// The tools, and the messages as far as the system prompt: their bracket stays open.
