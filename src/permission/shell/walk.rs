@@ -216,39 +216,47 @@ impl<'a> Walk<'a, '_> {
     }
 
     fn command(&mut self, node: Node<'_>, deep: usize) {
-        let mut simple = Simple { env: Vec::new(), words: Vec::new(), part: Part::Own };
+        let new = || Simple { env: Vec::new(), words: Vec::new(), part: Part::Own };
+        let mut simple = new();
         let mut cursor = node.walk();
-        let mut end = None;
+        let mut end = node.start_byte();
         for child in node.children(&mut cursor) {
-            let kind = child.kind();
-            let in_front = simple.words.is_empty();
-            let stands_apart = end != Some(child.start_byte());
-            if kind == "variable_assignment" && in_front {
+            let gap = self.source.get(end..child.start_byte()).unwrap_or_default();
+            if gap.replace("\\\n", "").contains('\n') {
+                // The parser reads on over some line ends; a shell begins a new command.
+                self.into.not_understood("a line ends in the middle of a command");
+                self.push(std::mem::replace(&mut simple, new()));
+            } else if gap.is_empty() && end > node.start_byte() && child.kind() != "comment" {
+                self.into.not_understood("two of its words are one to a shell");
+            }
+            self.command_part(child, &mut simple, deep);
+            end = child.end_byte();
+        }
+        self.push(simple);
+    }
+
+    fn command_part(&mut self, child: Node<'_>, simple: &mut Simple, deep: usize) {
+        let in_front = simple.words.is_empty();
+        match child.kind() {
+            "variable_assignment" => {
                 let word = self.assignment(child, deep);
-                simple.env.push(word);
-            } else if kind == "variable_assignment" {
-                let word = self.assignment(child, deep);
-                simple.words.push(word);
-            } else if is_word(kind) || matches!(kind, "command_name" | "variable_name") {
-                if !stands_apart {
-                    self.into.not_understood("two of its words are one to a shell");
-                }
-                let word = self.word(child, deep);
-                simple.words.push(word);
-            } else if !child.is_named() && in_front {
-                // `export`, `local`, `unset`: the parser takes them for words of the language.
+                if in_front { simple.env.push(word) } else { simple.words.push(word) }
+            }
+            "command_name" | "variable_name" => simple.words.push(self.word(child, deep)),
+            kind if is_word(kind) => simple.words.push(self.word(child, deep)),
+            // `export`, `local`, `unset`: the parser takes them for words of the language.
+            _ if !child.is_named() && in_front => {
                 simple.words.push(Word::plain(self.text(child)));
-            } else if kind == "$" {
-                simple.words.push(Word::plain("$"));
-            } else if matches!(kind, "file_redirect" | "heredoc_redirect" | "herestring_redirect") {
+            }
+            "$" => simple.words.push(Word::plain("$")),
+            "file_redirect" | "heredoc_redirect" | "herestring_redirect" | "comment" => {
                 self.node(child, deep + 1);
-            } else {
+            }
+            kind => {
                 self.into.not_understood(format!("a command holds {kind}"));
                 self.node(child, deep + 1);
             }
-            end = Some(child.end_byte());
         }
-        self.push(simple);
     }
 
     fn assignment(&mut self, node: Node<'_>, deep: usize) -> Word {
@@ -302,7 +310,10 @@ impl<'a> Walk<'a, '_> {
             }
         }
         if targets.len() > 1 {
+            // To a shell they belong to the command, or are one.
             self.into.not_understood("words stand behind a redirection");
+            let words = targets.split_off(1);
+            self.push(Simple { env: Vec::new(), words, part: Part::Own });
         }
         let Some(direction) = direction else { return };
         for target in targets {
