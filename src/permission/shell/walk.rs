@@ -158,7 +158,13 @@ impl<'a> Walk<'a, '_> {
     fn word(&mut self, node: Node<'_>, deep: usize) -> Word {
         let mut holes = Vec::new();
         self.holes(node, deep, &mut holes);
-        match word::read(self.source, node.byte_range(), &holes, self.setting.user) {
+        // The parser takes a line end for part of a word when a backslash follows.
+        let line_ends = leading_line_ends(self.text(node));
+        if line_ends > 0 {
+            self.into.not_understood("a line ends in the middle of a command");
+        }
+        let range = node.start_byte() + line_ends..node.end_byte();
+        match word::read(self.source, range, &holes, self.setting.user) {
             Ok(word) => word,
             Err(why) => {
                 self.into.not_understood(why);
@@ -222,7 +228,8 @@ impl<'a> Walk<'a, '_> {
         let mut end = node.start_byte();
         for child in node.children(&mut cursor) {
             let gap = self.source.get(end..child.start_byte()).unwrap_or_default();
-            if gap.replace("\\\n", "").contains('\n') {
+            let line_ends = leading_line_ends(self.text(child)) > 0;
+            if line_ends || gap.replace("\\\n", "").contains('\n') {
                 // The parser reads on over some line ends; a shell begins a new command.
                 self.into.not_understood("a line ends in the middle of a command");
                 self.push(std::mem::replace(&mut simple, new()));
@@ -420,6 +427,10 @@ impl<'a> Walk<'a, '_> {
         let rest: Vec<String> = simple.words.iter().skip(1).map(quoted).collect();
         Some(format!("{meaning} {}", rest.join(" ")))
     }
+}
+
+fn leading_line_ends(text: &str) -> usize {
+    text.len() - text.trim_start_matches('\n').len()
 }
 
 fn is_word(kind: &str) -> bool {
