@@ -9,7 +9,7 @@ use super::args::{CheckPermission, PermissionsCommand};
 use super::failure::Failure;
 use super::out::{Out, table};
 use crate::permission::view::{mode_name, mode_named};
-use crate::permission::{Access, Decision, View, decide};
+use crate::permission::{Access, Decision, Suggestion, View, decide};
 use crate::protocol::json::from_text;
 use crate::protocol::op::Mode;
 use crate::settings::paths::{self, Home};
@@ -63,7 +63,7 @@ fn view(
         view.protect(file, "settings");
     }
     for layer in &layers {
-        for error in view.add_layer(layer) {
+        if let Some(error) = view.add_layer(layer).first() {
             let file = layer.file.display();
             return Err(Failure::bad_input(format!("{file}: {error}")));
         }
@@ -88,7 +88,7 @@ fn check(home: &Home, check: &CheckPermission, out: &mut Out) -> Result<(), Fail
     let decision = decide(&view, &check.tool, &input, &access);
     let why = decision.why();
     let suggestions: Vec<Value> = match &decision {
-        Decision::Ask { suggestions, .. } => suggestions.iter().map(|one| one.to_json()).collect(),
+        Decision::Ask { suggestions, .. } => suggestions.iter().map(Suggestion::to_json).collect(),
         Decision::Allow { .. } | Decision::Deny { .. } => Vec::new(),
     };
     let value = json!({

@@ -27,7 +27,7 @@ pub fn decide(view: &View, tool: &str, input: &Value, access: &[Access]) -> Deci
             let suggestions = suggest::suggest(view, tool, name, &touches, &why);
             Decision::Ask { why, suggestions }
         }
-        decision => decision,
+        decision @ (Decision::Allow { .. } | Decision::Deny { .. }) => decision,
     }
 }
 

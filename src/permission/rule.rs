@@ -286,9 +286,9 @@ mod tests {
 
     #[test]
     fn a_path_pattern_begins_where_its_first_characters_say() {
-        let covers = |rule: &str, path: &str| match parse(rule).unwrap().content {
-            Content::Paths(paths) => paths.covers(Path::new(path)),
-            other => panic!("{other:?}"),
+        let covers = |rule: &str, path: &str| {
+            let Content::Paths(paths) = parse(rule).unwrap().content else { panic!("{rule}") };
+            paths.covers(Path::new(path))
         };
         let cases = [
             ("Read(//etc/hosts)", "/etc/hosts", true),

@@ -137,8 +137,8 @@ impl<'a> Commands<'a> {
         if let Some(what) = &self.analysis.unclear {
             return Fare::Asked(Why::Unparsable { what: what.clone() });
         }
-        let mut why = Why::OnlyLooks;
-        let mut only_looking = false;
+        let mut by_rule = Vec::new();
+        let mut looking = 0;
         for simple in self.analysis.commands.iter().filter(|simple| simple.part == Part::Own) {
             let rule = allowing().find(|rule| match &rule.content {
                 Content::All => means_all_of(rule, tool),
@@ -146,8 +146,8 @@ impl<'a> Commands<'a> {
                 Content::Paths(_) | Content::Domain(_) | Content::Exactly(_) => false,
             });
             match (rule, self.looks(view, simple)) {
-                (Some(rule), _) => why = because(rule),
-                (None, Ok(())) => only_looking = true,
+                (Some(rule), _) => by_rule.push(rule),
+                (None, Ok(())) => looking += 1,
                 (None, Err(why)) => return Fare::Asked(why),
             }
         }
@@ -155,12 +155,14 @@ impl<'a> Commands<'a> {
             if let Some(why) = self.redirect(view, redirect) {
                 return Fare::Asked(why);
             }
-            if only_looking && is_written(redirect) && !self.may_write(view, redirect) {
+            // What only looks must not write, nor must a redirection without any command.
+            let unruled = looking > 0 || by_rule.is_empty();
+            if unruled && is_written(redirect) && !self.may_write(view, redirect) {
                 let what = format!("writing {}", redirect.target.text);
                 return Fare::Asked(Why::NoRule { what });
             }
         }
-        Fare::Allowed(why)
+        Fare::Allowed(by_rule.last().map_or(Why::OnlyLooks, |rule| because(rule)))
     }
 
     /// Whether one command only looks, at things inside.
@@ -169,6 +171,10 @@ impl<'a> Commands<'a> {
             Harmless::No => Err(Why::NoRule { what: format!("`{}`", simple.text()) }),
             Harmless::Words => Ok(()),
             Harmless::Paths => {
+                // Without a path it looks at where it is.
+                if self.bases.len() > 1 {
+                    self.inside(view, ".")?;
+                }
                 for word in shell::path_words(simple) {
                     self.inside(view, word)?;
                 }
@@ -198,7 +204,8 @@ impl<'a> Commands<'a> {
             let what = "where a redirection leads is known only when it runs".to_owned();
             return Some(Why::Unparsable { what });
         }
-        if redirect.direction == Direction::Write && !is_written(redirect) {
+        let nothing = redirect.target.text == "/dev/null";
+        if nothing || (redirect.direction == Direction::Write && !is_written(redirect)) {
             return None;
         }
         if let Err(why) = self.inside(view, &redirect.target.text) {

@@ -3,7 +3,6 @@
 //! Tools and the system prompt stand first, then the conversation, then what varies. One message
 //! of ours may become several here: results of tools have a role of their own.
 
-use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::model::request::{Entry, Format, Prefix, Request, ToolChoice, member};

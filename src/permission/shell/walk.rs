@@ -98,27 +98,23 @@ impl<'a> Walk<'a, '_> {
             return;
         }
         match node.kind() {
-            "ERROR"
-            | "program"
-            | "list"
-            | "pipeline"
-            | "subshell"
-            | "negated_command"
-            | "if_statement"
-            | "elif_clause"
-            | "else_clause"
-            | "while_statement"
-            | "do_group"
-            | "case_statement"
-            | "case_item"
-            | "for_statement"
-            | "redirected_statement" => {
+            "ERROR" | "program" | "list" | "pipeline" | "subshell" | "negated_command"
+            | "if_statement" | "elif_clause" | "else_clause" | "while_statement" | "do_group"
+            | "case_statement" | "case_item" | "for_statement" => {
                 self.children(node, deep);
             }
             "compound_statement" if self.text(node).starts_with("((") => {
                 self.into.not_understood("it calculates with `((`");
             }
             "compound_statement" | "function_definition" => self.children(node, deep),
+            "redirected_statement" => {
+                self.children(node, deep);
+                if node.child_by_field_name("body").is_none() {
+                    // `> file` alone is a command that does nothing and writes.
+                    let words = vec![Word::plain(":")];
+                    self.push(Simple { env: Vec::new(), words, part: Part::Own });
+                }
+            }
             "command" | "declaration_command" | "unset_command" => self.command(node, deep),
             "variable_assignment" => {
                 let word = self.assignment(node, deep);
@@ -339,7 +335,13 @@ impl<'a> Walk<'a, '_> {
                 "heredoc_start" => mark = self.text(child).to_owned(),
                 "heredoc_body" => self.here_body(child, &mark, deep),
                 "heredoc_end" => {}
-                _ => self.node(child, deep + 1),
+                kind => {
+                    if is_word(kind) {
+                        // They belong to the command, where they are missing.
+                        self.into.not_understood("words stand behind a here-document");
+                    }
+                    self.node(child, deep + 1);
+                }
             }
         }
         let word = mark.trim_matches(['\'', '"']);

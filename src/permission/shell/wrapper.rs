@@ -60,9 +60,7 @@ pub(super) fn unwrap(simple: &Simple) -> Unwrapped {
         "bash" | "sh" | "zsh" | "dash" | "ksh" | "ash" | "busybox" => shell(name, rest),
         "eval" => Unwrapped::of(Part::Passing, vec![script(rest)]),
         "watch" => Unwrapped::of(Part::Own, vec![script(rest)]),
-        "trap" => {
-            Unwrapped::of(Part::Own, rest.first().map(|word| text(word)).into_iter().collect())
-        }
+        "trap" => Unwrapped::of(Part::Own, rest.first().map(text).into_iter().collect()),
         "find" => find(rest),
         "git" => git(rest),
         "parallel" | "su" | "script" | "ssh" | "coproc" | "unshare" | "chroot" | "nsenter"
@@ -157,8 +155,16 @@ fn xargs(words: &[Word]) -> Unwrapped {
     match behind_options("xargs", words, &options) {
         Err(why) => Unwrapped::of(Part::Own, vec![Inner::Unclear(why)]),
         Ok([]) => Unwrapped::own(),
-        Ok(words) => {
-            let words = words.iter().cloned().chain([Word::unknown()]).collect();
+        Ok(command) => {
+            // With `-I x` every x in the command becomes something else.
+            let given = words.len() - command.len();
+            let options = words.get(..given).unwrap_or_default();
+            let mark = options.windows(2).find(|pair| pair[0].text == "-I").map(|pair| &pair[1]);
+            let replaced = |word: &Word| match mark {
+                Some(mark) if word.text.contains(&mark.text) => Word::unknown(),
+                Some(_) | None => word.clone(),
+            };
+            let words = command.iter().map(replaced).chain([Word::unknown()]).collect();
             Unwrapped::of(Part::Passing, vec![Inner::Command { env: Vec::new(), words }])
         }
     }
