@@ -255,7 +255,11 @@ pub(in crate::permission) fn path_words(simple: &Simple) -> Vec<&str> {
             found.push(text);
             // `git show REV:PATH` names a path of the repository; `file:/x` is a remote.
             found.extend(text.split_once(':').map(|(_, path)| path));
-        } else if !text.starts_with("--") {
+        } else if text.contains('/') {
+            // Behind `--` it is a path that looks like an option.
+            found.push(text);
+        }
+        if text.starts_with('-') && !text.starts_with("--") {
             found.extend(text.get(2..).filter(|tail| !tail.is_empty()));
         }
     }
