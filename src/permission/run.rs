@@ -1,6 +1,9 @@
 //! A shell command before the rules: every part is looked at on its own.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use super::rule::{Content, Effect, Rule};
 use super::shell::pattern::Reach;
@@ -24,6 +27,8 @@ pub(super) struct Commands<'a> {
     pub analysis: Analysis,
     /// Every directory that the command may be in when it names a relative path.
     bases: Vec<PathBuf>,
+    /// Where words lead, followed once however many rules look at them.
+    followed: RefCell<HashMap<String, Rc<[Place]>>>,
 }
 
 /// How a command fares against the rules that allow.
@@ -44,7 +49,7 @@ impl<'a> Commands<'a> {
                 vec![view.cwd.clone()]
             }
         };
-        Self { text, analysis, bases }
+        Self { text, analysis, bases, followed: RefCell::default() }
     }
 
     /// Whether a rule that forbids or asks speaks of any part.
@@ -90,8 +95,18 @@ impl<'a> Commands<'a> {
     }
 
     fn strongest(&self, word: &str, reach: impl Fn(&Place) -> Reach) -> Reach {
-        let places = self.bases.iter().map(|base| Place::of(base, Path::new(word)));
-        places.map(|place| reach(&place)).fold(Reach::No, stronger)
+        self.places(word).iter().map(reach).fold(Reach::No, stronger)
+    }
+
+    /// What a word may mean as a path, from every directory that the command may be in.
+    fn places(&self, word: &str) -> Rc<[Place]> {
+        if let Some(known) = self.followed.borrow().get(word) {
+            return Rc::clone(known);
+        }
+        let found = self.bases.iter().map(|base| Place::of(base, Path::new(word)));
+        let found: Rc<[Place]> = found.collect();
+        self.followed.borrow_mut().insert(word.to_owned(), Rc::clone(&found));
+        found
     }
 
     /// A file that is never written and that this command names for writing.
@@ -101,11 +116,10 @@ impl<'a> Commands<'a> {
         let named = self.analysis.commands.iter().filter(|simple| is_writer(simple));
         let named = named.flat_map(shell::path_words);
         for word in written.chain(named) {
-            for base in &self.bases {
-                let place = Place::of(base, Path::new(word));
+            for place in self.places(word).iter() {
                 let found = view.protection(&place.path).or_else(|| view.protection(&place.given));
                 if let Some(found) = found {
-                    return Some(Why::Protected { path: place.path, what: found.what });
+                    return Some(Why::Protected { path: place.path.clone(), what: found.what });
                 }
             }
         }
@@ -184,15 +198,14 @@ impl<'a> Commands<'a> {
     }
 
     fn inside(&self, view: &View, word: &str) -> Result<(), Why> {
-        for base in &self.bases {
-            let place = Place::of(base, Path::new(word));
+        for place in self.places(word).iter() {
             let rule = view.rules.iter().find(|rule| {
                 rule.effect == Effect::Allow
                     && matches!(rule.content, Content::Paths(_))
-                    && reads(rule, "Read", &place) == Reach::Covers
+                    && reads(rule, "Read", place) == Reach::Covers
             });
             if !view.is_inside(&place.path) && rule.is_none() {
-                return Err(Why::Outside { path: place.path });
+                return Err(Why::Outside { path: place.path.clone() });
             }
         }
         Ok(())
@@ -211,20 +224,18 @@ impl<'a> Commands<'a> {
         if let Err(why) = self.inside(view, &redirect.target.text) {
             return Some(why);
         }
-        let written = self.bases.iter().filter(|_| is_written(redirect));
-        let mut places = written.map(|base| Place::of(base, Path::new(&redirect.target.text)));
+        let places = self.places(&redirect.target.text);
+        let mut places = places.iter().filter(|_| is_written(redirect));
         let delicate =
             places.find(|place| !view.is_inside(&place.path) || is_delicate(&place.path));
-        delicate.map(|place| Why::Delicate { path: place.path })
+        delicate.map(|place| Why::Delicate { path: place.path.clone() })
     }
 
     fn may_write(&self, view: &View, redirect: &Redirect) -> bool {
-        let mut places =
-            self.bases.iter().map(|base| Place::of(base, Path::new(&redirect.target.text)));
-        places.all(|place| {
+        self.places(&redirect.target.text).iter().all(|place| {
             view.mode == Mode::AcceptEdits
                 || view.rules.iter().any(|rule| {
-                    rule.effect == Effect::Allow && writes(rule, "Edit", &place) == Reach::Covers
+                    rule.effect == Effect::Allow && writes(rule, "Edit", place) == Reach::Covers
                 })
         })
     }
