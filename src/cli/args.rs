@@ -52,6 +52,9 @@ pub enum Command {
     /// Language models: which there are, which would be used, and a question to one
     #[command(subcommand)]
     Model(ModelCommand),
+    /// What tools may do: the rules in force, and what they decide
+    #[command(subcommand)]
+    Permissions(PermissionsCommand),
 }
 
 #[derive(Debug, Subcommand)]
@@ -331,4 +334,40 @@ pub struct AskModel {
     /// How long the answer may be
     #[arg(long, value_name = "N")]
     pub max_tokens: Option<u32>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum PermissionsCommand {
+    /// Say whether a use of a tool would be allowed, asked or denied, and why
+    ///
+    /// Exits with 0 whatever the decision is; it is the first word of the answer, and `decision`
+    /// in the JSON.
+    Check(CheckPermission),
+    /// The rules in force, the strongest first, each with the file that it stands in
+    List {
+        /// One more settings file, on top of the others
+        #[arg(long, value_name = "FILE")]
+        settings: Vec<PathBuf>,
+        /// The project [default: the current directory]
+        #[arg(long, value_name = "DIR")]
+        cwd: Option<PathBuf>,
+    },
+}
+
+#[derive(Debug, Args)]
+pub struct CheckPermission {
+    /// The tool: Bash, Read, Edit, WebFetch, mcp__server__tool …
+    pub tool: String,
+    /// Its input, a JSON object
+    #[arg(value_name = "INPUT-JSON")]
+    pub input: String,
+    /// default, acceptEdits, plan, bypassPermissions, dontAsk, delegate or bubble
+    #[arg(long, value_name = "MODE")]
+    pub mode: Option<String>,
+    /// One more settings file, on top of the others
+    #[arg(long, value_name = "FILE")]
+    pub settings: Vec<PathBuf>,
+    /// Where the agent works [default: the current directory]
+    #[arg(long, value_name = "DIR")]
+    pub cwd: Option<PathBuf>,
 }

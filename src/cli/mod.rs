@@ -10,6 +10,7 @@ mod log;
 mod mail;
 mod model;
 mod out;
+mod permissions;
 mod playbook;
 mod printable;
 mod stop;
@@ -58,6 +59,9 @@ fn dispatch(cli: Cli, out: &mut Out) -> Result<(), Failure> {
         Command::Inbox(inbox) => mail::inbox(&store()?, &inbox, out),
         Command::Playbook(command) => playbook::run(command, out),
         Command::Model(command) => model::run(command, out),
+        Command::Permissions(command) => {
+            permissions::run(&Home::find(cli.home.as_deref())?, command, out)
+        }
     }
 }
 

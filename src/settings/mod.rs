@@ -3,3 +3,4 @@
 pub mod layers;
 pub mod models;
 pub mod paths;
+pub mod permissions;

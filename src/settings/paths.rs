@@ -127,6 +127,19 @@ pub fn config_dir() -> Option<PathBuf> {
     project_dirs().map(|dirs| dirs.config_dir().to_owned())
 }
 
+/// Where the ecosystem's programs keep the user's settings: `CLAUDE_CONFIG_DIR`, else `~/.claude`.
+pub fn claude_dir() -> Option<PathBuf> {
+    match env::var_os("CLAUDE_CONFIG_DIR") {
+        Some(dir) if !dir.is_empty() => Some(dir.into()),
+        Some(_) | None => user_dir().map(|dir| dir.join(".claude")),
+    }
+}
+
+/// The user's home directory, what `~` means.
+pub fn user_dir() -> Option<PathBuf> {
+    directories::BaseDirs::new().map(|dirs| dirs.home_dir().to_owned())
+}
+
 /// The user's own list of models, which may not be there.
 pub fn models_file() -> Option<PathBuf> {
     config_dir().map(|dir| dir.join("models.toml"))

@@ -1,0 +1,157 @@
+//! `quarterdeck permissions`: what would be decided, and by which rules.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use super::args::{CheckPermission, PermissionsCommand};
+use super::failure::Failure;
+use super::out::{Out, table};
+use crate::permission::view::{mode_name, mode_named};
+use crate::permission::{Access, Decision, Suggestion, View, decide};
+use crate::protocol::json::from_text;
+use crate::protocol::op::Mode;
+use crate::settings::paths::{self, Home};
+use crate::settings::permissions::{self, Place};
+
+pub fn run(home: &Home, command: PermissionsCommand, out: &mut Out) -> Result<(), Failure> {
+    match command {
+        PermissionsCommand::Check(check) => self::check(home, &check, out),
+        PermissionsCommand::List { settings, cwd } => {
+            let view = view(home, None, &settings, cwd.as_deref(), out)?;
+            list(&view, out)
+        }
+    }
+}
+
+/// What an agent here would be judged by.
+fn view(
+    home: &Home,
+    mode: Option<&str>,
+    settings: &[PathBuf],
+    cwd: Option<&Path>,
+    out: &mut Out,
+) -> Result<View, Failure> {
+    let here = env::current_dir()?;
+    let cwd = cwd.map_or(here.clone(), |cwd| here.join(cwd));
+    let mut places = permissions::files(&cwd);
+    for file in settings {
+        let file = here.join(file);
+        if !file.is_file() {
+            return Err(Failure::bad_input(format!("{}: there is no such file", file.display())));
+        }
+        places.push(permissions::place_of(&file));
+    }
+    let layers =
+        permissions::load(&places).map_err(|error| Failure::bad_input(error.to_string()))?;
+    let wanted = layers.iter().rev().find_map(|layer| layer.default_mode.clone());
+    let wanted = match mode {
+        Some(mode) => known_mode(mode)?,
+        None => wanted.map_or(Mode::Default, |name| {
+            mode_named(&name).unwrap_or_else(|| {
+                out.remark(&format!(
+                    "quarterdeck: warning: no mode is called `{name}`; default is used"
+                ));
+                Mode::Default
+            })
+        }),
+    };
+    let mut view = View::new(wanted, &cwd, paths::user_dir().as_deref());
+    view.protect_home(home);
+    for Place { file, .. } in &places {
+        view.protect(file, "settings");
+    }
+    for layer in &layers {
+        if let Some(error) = view.add_layer(layer).first() {
+            let file = layer.file.display();
+            return Err(Failure::bad_input(format!("{file}: {error}")));
+        }
+    }
+    Ok(view)
+}
+
+fn known_mode(name: &str) -> Result<Mode, Failure> {
+    mode_named(name).ok_or_else(|| {
+        Failure::bad_input(format!(
+            "no mode is called `{name}`; there are default, acceptEdits, plan, \
+             bypassPermissions, dontAsk, delegate and bubble"
+        ))
+    })
+}
+
+fn check(home: &Home, check: &CheckPermission, out: &mut Out) -> Result<(), Failure> {
+    let input: Value = from_text(&check.input)
+        .map_err(|error| Failure::bad_input(format!("the input is not JSON: {error}")))?;
+    let view = view(home, check.mode.as_deref(), &check.settings, check.cwd.as_deref(), out)?;
+    let access = access(&check.tool, &input)?;
+    let decision = decide(&view, &check.tool, &input, &access);
+    let why = decision.why();
+    let suggestions: Vec<Value> = match &decision {
+        Decision::Ask { suggestions, .. } => suggestions.iter().map(Suggestion::to_json).collect(),
+        Decision::Allow { .. } | Decision::Deny { .. } => Vec::new(),
+    };
+    let value = json!({
+        "decision": decision.as_str(),
+        "reason": why.to_string(),
+        "kind": why.kind(),
+        "rule": why.rule(),
+        "source": why.source().map(ToString::to_string),
+        "mode": mode_name(view.mode),
+        "suggestions": suggestions,
+    });
+    out.answer(&value, || format!("{}: {why}", decision.as_str()))
+}
+
+/// What a use of a tool would touch, told from its input as the tools themselves tell it.
+fn access(tool: &str, input: &Value) -> Result<Vec<Access>, Failure> {
+    let optional = |key: &str| input.get(key).and_then(Value::as_str).map(str::to_owned);
+    let text = |key: &str| {
+        optional(key).ok_or_else(|| Failure::bad_input(format!("{tool} needs a text `{key}`")))
+    };
+    let mcp = tool.strip_prefix("mcp__").and_then(|rest| rest.split_once("__"));
+    Ok(vec![match tool {
+        "Read" => Access::Read(text("file_path")?.into()),
+        "Write" | "Edit" | "MultiEdit" => Access::Write(text("file_path")?.into()),
+        "NotebookEdit" => Access::Write(text("notebook_path")?.into()),
+        "Glob" | "Grep" | "LS" => {
+            Access::Read(optional("path").unwrap_or_else(|| ".".to_owned()).into())
+        }
+        "Bash" => Access::Run(text("command")?),
+        "WebFetch" => Access::Fetch(text("url")?),
+        "Agent" | "Task" => {
+            let kind = optional("subagent_type");
+            Access::Spawn(kind.unwrap_or_else(|| "general-purpose".to_owned()))
+        }
+        _ => match mcp {
+            Some((server, tool)) => {
+                Access::Mcp { server: server.to_owned(), tool: tool.to_owned() }
+            }
+            None => Access::Free,
+        },
+    }])
+}
+
+fn list(view: &View, out: &mut Out) -> Result<(), Failure> {
+    let mut rules: Vec<_> = view.rules.iter().collect();
+    rules.sort_by_key(|rule| rule.effect);
+    let working: Vec<String> = view.working.iter().map(|dir| dir.display().to_string()).collect();
+    let value = json!({
+        "mode": mode_name(view.mode),
+        "directories": working,
+        "rules": rules.iter().map(|rule| json!({
+            "effect": rule.effect.as_str(),
+            "rule": rule.text,
+            "source": rule.source.to_string(),
+        })).collect::<Vec<_>>(),
+    });
+    out.answer(&value, || {
+        let mut rows = vec![["EFFECT", "RULE", "SOURCE"].map(str::to_owned)];
+        for rule in &rules {
+            let effect = rule.effect.as_str().to_owned();
+            rows.push([effect, rule.text.clone(), rule.source.to_string()]);
+        }
+        let dirs = working.join(", ");
+        format!("{}\n\nMode: {}. Working directories: {dirs}", table(&rows), mode_name(view.mode))
+    })
+}

@@ -1,0 +1,267 @@
+//! Commands that only look. They need no rule and no ask as long as all that they look at is
+//! inside the working directories.
+//!
+//! Each stands here with the options that would let it write or run something. Options may be cut
+//! short and clustered, so an option is refused when it could be one of them.
+
+use super::{Simple, Word};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::permission) enum Harmless {
+    No,
+    /// It only looks, and at no files that its words name.
+    Words,
+    /// It only looks, and its words may be paths.
+    Paths,
+}
+
+/// Single letters and long names of options that are not harmless, or operands that are not.
+struct Looker {
+    name: &'static str,
+    short: &'static str,
+    long: &'static [&'static str],
+    operands: usize,
+    takes: Harmless,
+}
+
+const ANY: usize = usize::MAX;
+
+const fn looker(name: &'static str, short: &'static str, long: &'static [&'static str]) -> Looker {
+    Looker { name, short, long, operands: ANY, takes: Harmless::Paths }
+}
+
+const fn speaker(name: &'static str) -> Looker {
+    Looker { name, short: "", long: &[], operands: ANY, takes: Harmless::Words }
+}
+
+const LOOKERS: &[Looker] = &[
+    looker("ls", "", &[]),
+    looker("cat", "", &[]),
+    looker("head", "", &[]),
+    looker("tail", "", &[]),
+    looker("wc", "", &["--files0-from"]),
+    looker("nl", "", &[]),
+    looker("tac", "", &[]),
+    looker("rev", "", &[]),
+    looker("od", "", &[]),
+    looker("hexdump", "", &[]),
+    looker("strings", "", &[]),
+    looker("cut", "", &[]),
+    looker("paste", "", &[]),
+    looker("fold", "", &[]),
+    looker("comm", "", &[]),
+    looker("join", "", &[]),
+    looker("cmp", "", &[]),
+    looker("diff", "", &[]),
+    looker("stat", "", &[]),
+    looker("file", "C", &["--compile", "--files-from"]),
+    looker("du", "", &["--files0-from"]),
+    looker("md5sum", "", &[]),
+    looker("sha1sum", "", &[]),
+    looker("sha256sum", "", &[]),
+    looker("readlink", "", &[]),
+    looker("realpath", "", &[]),
+    looker("grep", "", &[]),
+    looker("egrep", "", &[]),
+    looker("fgrep", "", &[]),
+    looker("rg", "z", &["--pre", "--hostname-bin", "--search-zip"]),
+    looker(
+        "sort",
+        "oTS",
+        &["--output", "--compress-program", "--temporary-directory", "--files0-from"],
+    ),
+    looker("tree", "oR", &["--output"]),
+    looker("cd", "", &[]),
+    looker("test", "", &[]),
+    Looker { name: "uniq", short: "", long: &[], operands: 1, takes: Harmless::Paths },
+    Looker {
+        name: "date",
+        short: "sf",
+        long: &["--set", "--file"],
+        operands: 1,
+        takes: Harmless::Words,
+    },
+    Looker {
+        name: "hostname",
+        short: "FbI",
+        long: &["--file", "--boot"],
+        operands: 0,
+        takes: Harmless::Words,
+    },
+    Looker { name: "pwd", short: "", long: &[], operands: 0, takes: Harmless::Words },
+    Looker { name: "whoami", short: "", long: &[], operands: 0, takes: Harmless::Words },
+    Looker { name: "uname", short: "", long: &[], operands: 0, takes: Harmless::Words },
+    speaker("echo"),
+    speaker("true"),
+    speaker("false"),
+    speaker(":"),
+    speaker("["),
+    speaker("basename"),
+    speaker("dirname"),
+    speaker("tr"),
+    speaker("seq"),
+    speaker("sleep"),
+    speaker("which"),
+    speaker("type"),
+    speaker("id"),
+    Looker { name: "printf", short: "v", long: &[], operands: ANY, takes: Harmless::Words },
+];
+
+const GIT: &[(&str, usize)] = &[
+    ("status", ANY),
+    ("log", ANY),
+    ("diff", ANY),
+    ("show", ANY),
+    ("blame", ANY),
+    ("ls-files", ANY),
+    ("ls-tree", ANY),
+    ("rev-parse", ANY),
+    ("rev-list", ANY),
+    ("describe", ANY),
+    ("shortlog", ANY),
+    ("merge-base", ANY),
+    ("branch", 0),
+    ("tag", 0),
+    ("remote", 0),
+];
+
+/// Options of git's looking commands that write, run a program, or leave the repository. For
+/// `branch`, `tag` and `remote`, which also change things, only these are left.
+const GIT_LONG: &[&str] = &[
+    "--output",
+    "--ext-diff",
+    "--textconv",
+    "--no-index",
+    "--exec-path",
+    "--git-dir",
+    "--work-tree",
+    "--contents",
+    "--ignore-revs-file",
+    "--open-files-in-pager",
+    "--filters",
+    "--parseopt",
+    "--sq-quote",
+    "--show-signature",
+];
+const GIT_LISTING: &[&str] = &[
+    "-a",
+    "-r",
+    "-v",
+    "-vv",
+    "-l",
+    "--list",
+    "--all",
+    "--show-current",
+    "--verbose",
+    "--no-color",
+];
+
+const FIND_ACTS: [&str; 9] = [
+    "-delete",
+    "-fprint",
+    "-fprint0",
+    "-fprintf",
+    "-fls",
+    "-files0-from",
+    "-exec",
+    "-execdir",
+    "-ok",
+];
+
+/// Whether a command only looks. Its name must be plain: a program in another place is another
+/// program.
+pub(in crate::permission) fn harmless(simple: &Simple) -> Harmless {
+    let all_fixed = simple.words.iter().all(|word| word.fixed);
+    let Some((name, rest)) = simple.words.split_first() else { return Harmless::No };
+    if !simple.env.is_empty() || !name.fixed {
+        return Harmless::No;
+    }
+    // `test -v` calculates the index of a list, and calculating can run commands.
+    if name.text == "test" && rest.iter().any(|word| word.text.contains('[')) {
+        return Harmless::No;
+    }
+    let found = LOOKERS.iter().find(|looker| looker.name == name.text);
+    match found {
+        // What words become is printed, not opened.
+        Some(looker)
+            if looker.takes == Harmless::Words
+                && looker.operands == ANY
+                && looker.short.is_empty() =>
+        {
+            Harmless::Words
+        }
+        Some(_) | None if !all_fixed => Harmless::No,
+        Some(looker) if is_clean(looker, rest) => looker.takes,
+        Some(_) => Harmless::No,
+        None if name.text == "find" => find(rest),
+        None if name.text == "git" => git(rest),
+        None => Harmless::No,
+    }
+}
+
+fn is_clean(looker: &Looker, words: &[Word]) -> bool {
+    let operands = words.iter().filter(|word| !word.text.starts_with('-')).count();
+    let clean = |word: &Word| {
+        let long = word.text.starts_with("--");
+        let name = word.text.split('=').next().unwrap_or_default();
+        let is_long = long && name.len() > 2 && looker.long.iter().any(|bad| bad.starts_with(name));
+        let is_short =
+            !long && word.text.starts_with('-') && word.text.contains(|c| looker.short.contains(c));
+        !is_long && !is_short
+    };
+    operands <= looker.operands && words.iter().all(clean)
+}
+
+fn find(words: &[Word]) -> Harmless {
+    let acts = |word: &Word| FIND_ACTS.contains(&word.text.as_str()) || word.text == "-okdir";
+    if words.iter().any(acts) { Harmless::No } else { Harmless::Paths }
+}
+
+fn git(words: &[Word]) -> Harmless {
+    let mut words = words;
+    while let Some((first, rest)) = words.split_first() {
+        if !matches!(first.text.as_str(), "--no-pager" | "-P") {
+            break;
+        }
+        words = rest;
+    }
+    let Some((command, rest)) = words.split_first() else { return Harmless::No };
+    let Some((_, operands)) = GIT.iter().find(|(name, _)| *name == command.text) else {
+        return Harmless::No;
+    };
+    let bad = |word: &Word| {
+        let name = word.text.split('=').next().unwrap_or_default();
+        let long = name.len() > 2 && GIT_LONG.iter().any(|bad| bad.starts_with(name));
+        long || (word.text.starts_with("-O") && command.text != "log")
+    };
+    let listing = |word: &Word| GIT_LISTING.contains(&word.text.as_str());
+    let clean = match operands {
+        0 => rest.iter().all(listing),
+        _ => !rest.iter().any(bad),
+    };
+    if clean { Harmless::Paths } else { Harmless::No }
+}
+
+/// The texts in a command's words that may be paths: operands, values of options, and what is
+/// glued to a short one.
+pub(in crate::permission) fn path_words(simple: &Simple) -> Vec<&str> {
+    let mut found = Vec::new();
+    for word in simple.words.iter().skip(1).filter(|word| word.fixed) {
+        let text = word.text.as_str();
+        if let Some((_, value)) = text.split_once('=') {
+            found.push(value);
+        }
+        if !text.starts_with('-') {
+            found.push(text);
+            // `git show REV:PATH` names a path of the repository; `file:/x` is a remote.
+            found.extend(text.split_once(':').map(|(_, path)| path));
+        } else if text.contains('/') {
+            // Behind `--` it is a path that looks like an option.
+            found.push(text);
+        }
+        if text.starts_with('-') && !text.starts_with("--") {
+            found.extend(text.get(2..).filter(|tail| !tail.is_empty()));
+        }
+    }
+    found
+}

@@ -1,0 +1,11 @@
+//! Who may do what: the table of decisions, generated commands, and the command line.
+#![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic, clippy::disallowed_methods)]
+
+mod permission {
+    mod cli;
+    mod generated;
+    mod suggestions;
+    mod table;
+    mod world;
+}
+mod support;
