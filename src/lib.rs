@@ -1,8 +1,9 @@
 //! Quarterdeck: a terminal console from which one person commands a team of coding agents.
 //!
 //! The layers, lowest first: `protocol` (plain data), `settings` (where files are), `store`
-//! (durable state), `model` (language models), `permission` (who may do what), `cli` (the
-//! commands). Imports go downwards only; `tests/house_rules.rs` checks it.
+//! (durable state), `model` (language models), `permission` (who may do what), `tools` (what
+//! agents can do), `cli` (the commands). Imports go downwards only; `tests/house_rules.rs`
+//! checks it.
 
 pub mod cli;
 pub mod model;
@@ -10,3 +11,4 @@ pub mod permission;
 pub mod protocol;
 pub mod settings;
 pub mod store;
+pub mod tools;

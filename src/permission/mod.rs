@@ -5,7 +5,9 @@
 //! settings file said so, and what is not understood is asked.
 
 mod decide;
+pub mod desk;
 pub mod path;
+pub mod question;
 pub mod rule;
 mod run;
 pub mod shell;

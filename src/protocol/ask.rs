@@ -18,14 +18,35 @@ pub struct Ask {
     pub rev: u32,
     /// Who asks, then through whom: the agent itself first, its lead last.
     pub chain: Vec<AgentId>,
+    /// The badge of the asker.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub color: Option<String>,
     pub at: Stamp,
     #[serde(serialize_with = "as_text")]
     pub cwd: PathBuf,
     pub why: Reason,
+    #[serde(default)]
+    pub risk: Risk,
     pub question: Question,
     /// What may be answered, in the order shown. Empty: a plain yes or no.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub choices: Vec<Choice>,
+    /// What would let the same through from now on, in the forms of `permission_suggestions`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub suggestions: Vec<Value>,
+}
+
+/// How much could go wrong.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Risk {
+    /// It only looks.
+    Low,
+    /// It changes what can be changed back.
+    #[default]
+    Medium,
+    /// It deletes, leaves the working directories, or was not understood.
+    High,
 }
 
 /// Paths may be no text, and JSON is: what cannot be said is shown as U+FFFD.
@@ -43,6 +64,9 @@ pub struct Reason {
     /// The rule or mode that made it ask.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
+    /// One word for what made it ask: `mode`, `rule`, `outside`, `unparsable`…
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -57,20 +81,46 @@ pub enum Question {
         text: String,
     },
     /// Questions in words, for the person to answer.
-    Words { questions: Vec<String> },
+    Words { questions: Vec<Words> },
     /// The agent has spent what it was given: may it go on?
     Budget { spent_usd: f64, limit_usd: f64 },
     /// An agent does not answer a request to shut down: end it?
     NoAnswerToShutdown,
 }
 
-/// One answer that an ask offers.
+/// One question in words. Whatever it offers, the person may answer with words of their own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Words {
+    pub question: String,
+    /// A word or two that stand for the question where space is short.
+    #[serde(default)]
+    pub header: String,
+    #[serde(default)]
+    pub options: Vec<Offer>,
+    /// Whether several options may be taken.
+    #[serde(default)]
+    pub multi_select: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Offer {
+    pub label: String,
+    #[serde(default)]
+    pub description: String,
+}
+
+/// One answer that an ask offers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Choice {
     pub label: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
+    /// What taking it means: the verdict to send, with the exact rule that it would write.
+    /// Without one, `Verdict::Chose` with its place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Verdict>,
 }
 
 /// What became of an ask.
@@ -95,6 +145,8 @@ pub enum Verdict {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         text: Option<String>,
     },
+    /// Answers to questions in words, in their order; each is what was taken or written.
+    Answered { answers: Vec<Vec<String>> },
     /// The asker no longer needs an answer.
     Withdrawn { why: String },
 }
@@ -109,6 +161,19 @@ pub struct Grant {
     pub lasts: Lasts,
 }
 
+/// A grant as it was given: to whom, when, and under which name it can be taken back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GrantRecord {
+    pub id: String,
+    pub rule: String,
+    /// `None`: every agent of the session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentId>,
+    pub lasts: Lasts,
+    pub at: Stamp,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Grantee {
@@ -116,13 +181,16 @@ pub enum Grantee {
     Team,
 }
 
+/// How long a grant holds, and so where it is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Lasts {
     Session,
-    Hour,
+    Until(Stamp),
+    /// In the project's settings for this machine.
     Project,
-    Always,
+    /// In the user's settings.
+    User,
 }
 
 /// Who settled an ask.

@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::ask::{Ask, Judge, Verdict};
+use super::ask::{Ask, GrantRecord, Judge, Verdict};
 use super::ids::{AgentId, AgentName, AskId, TaskId};
 use super::message::Message;
 use super::task::Task;
@@ -51,6 +51,49 @@ pub enum Fact {
         rev: u32,
         verdict: Verdict,
         by: Judge,
+    },
+    /// Whether a tool may run, and why. Every use of a tool has one.
+    Decided {
+        use_id: String,
+        tool: String,
+        /// `allow`, `ask` or `deny`; an `ask` is followed by what came of it.
+        decision: String,
+        reason: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rule: Option<String>,
+        /// Where that rule stands.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        source: Option<String>,
+    },
+    /// A tool begins to run. On disk before it does, so it never runs twice.
+    ToolStarted {
+        use_id: String,
+        tool: String,
+        /// What will be done, in one line.
+        summary: String,
+        input: Value,
+    },
+    /// What a running tool printed: whole lines where possible.
+    ToolOutput {
+        use_id: String,
+        text: String,
+    },
+    ToolEnded {
+        use_id: String,
+        failed: bool,
+        /// What came of it, in one line.
+        summary: String,
+        millis: u64,
+        /// What the console shows beyond the words: a diff, an exit code.
+        #[serde(default, skip_serializing_if = "Value::is_null")]
+        data: Value,
+    },
+    /// A rule was given, or taken back, while the session ran.
+    Granted {
+        grant: GrantRecord,
+    },
+    Revoked {
+        grant: GrantRecord,
     },
     /// Something the person should know, in one plain sentence.
     Notice {

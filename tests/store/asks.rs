@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Barrier;
 
-use quarterdeck::protocol::ask::{Ask, Judge, Question, Reason, Verdict};
+use quarterdeck::protocol::ask::{Ask, Judge, Question, Reason, Risk, Verdict};
 use quarterdeck::protocol::ids::{AgentId, AskId, SessionId};
 use quarterdeck::protocol::time::Stamp;
 use quarterdeck::settings::paths::Home;
@@ -30,13 +30,16 @@ fn ask(id: &str, at: i64) -> Ask {
         chain: vec![AgentId::parse("ada@crew").unwrap(), AgentId::parse("team-lead@crew").unwrap()],
         at: Stamp::from_millis(at),
         cwd: PathBuf::from("/demo"),
-        why: Reason { description: Some("clean up".into()), rule: None },
+        why: Reason { description: Some("clean up".into()), ..Reason::default() },
+        color: None,
+        risk: Risk::default(),
         question: Question::Tool {
             use_id: "toolu_1".into(),
             name: "Bash".into(),
             input: json!({ "command": "rm -r out", "timeout": 1.5 }),
         },
         choices: vec![],
+        suggestions: vec![],
     }
 }
 

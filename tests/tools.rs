@@ -1,0 +1,12 @@
+//! The tools, used as an agent uses them: through the one call that decides, asks and runs.
+#![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic, clippy::disallowed_methods)]
+
+mod tools {
+    mod calls;
+    mod files;
+    mod rig;
+    mod search;
+    mod shell;
+    mod tasks;
+    mod web;
+}
