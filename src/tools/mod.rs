@@ -11,11 +11,14 @@ pub mod context;
 pub mod edit;
 pub mod glob;
 pub mod grep;
+mod lines;
+mod newest;
 pub mod read;
 pub mod registry;
 pub mod seen;
 pub mod shell;
 pub mod tasks;
+mod walk;
 pub mod web_fetch;
 pub mod write;
 
