@@ -451,9 +451,11 @@ fn split(text: &str) -> impl Iterator<Item = &str> {
 }
 
 fn types(text: Option<&str>) -> Result<Types, Bad> {
+    // Some hundred kinds are known; that is not worth preparing for nothing.
+    let Some(text) = text else { return Ok(Types::empty()) };
     let mut builder = TypesBuilder::new();
     builder.add_defaults();
-    for name in split(text.unwrap_or_default()) {
+    for name in split(text) {
         let known = builder.definitions();
         if !known.iter().any(|kind| kind.name() == name) {
             let ending = format!("*.{name}");

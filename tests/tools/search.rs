@@ -450,7 +450,7 @@ fn the_same_is_found_as_by_ripgrep() {
     }
     let soak = std::env::var_os("QUARTERDECK_SOAK").is_some();
     let config = ProptestConfig {
-        cases: if soak { 2000 } else { 60 },
+        cases: if soak { 2000 } else { 30 },
         failure_persistence: None,
         ..ProptestConfig::default()
     };
