@@ -195,7 +195,8 @@ impl Screen {
 
 /// Rules of these never speak of files that are read.
 fn is_of_others(tool: &str) -> bool {
-    matches!(tool, "Bash" | "WebFetch" | "WebSearch" | "Agent") || tool.starts_with("mcp__")
+    let others = ["Bash", "Edit", "Write", "MultiEdit", "NotebookEdit", "WebFetch", "WebSearch"];
+    others.contains(&tool) || tool.starts_with("mcp__")
 }
 
 /// What is said below the results about what is not among them.

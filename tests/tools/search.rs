@@ -1,6 +1,7 @@
 //! Glob and Grep: what they find, what they leave out, and how much they say.
 
 use std::collections::BTreeSet;
+use std::io::Write as _;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
@@ -304,7 +305,7 @@ async fn a_wrong_pattern_is_explained() {
 #[tokio::test]
 async fn encodings_binary_files_and_large_files() {
     let rig = rig();
-    let wide: Vec<u8> = [0xFF, 0xFE].into_iter().chain("word ä\n".bytes_utf16()).collect();
+    let wide: Vec<u8> = "\u{FEFF}word ä\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
     age(&rig.write("wide", wide), 1);
     age(&rig.write("broken", b"word \xFF\n"), 2);
     rig.write("binary", b"\0\0word\nword\n");
@@ -317,16 +318,6 @@ async fn encodings_binary_files_and_large_files() {
     assert_eq!(ask(&rig, "Grep", content).await, wanted);
     let files = ask(&rig, "Grep", json!({"pattern": "word"})).await;
     assert_eq!(files, "wide\nbroken\n1 file over 10 MB not searched");
-}
-
-trait Utf16 {
-    fn bytes_utf16(&self) -> Vec<u8>;
-}
-
-impl Utf16 for str {
-    fn bytes_utf16(&self) -> Vec<u8> {
-        self.encode_utf16().flat_map(u16::to_le_bytes).collect()
-    }
 }
 
 #[tokio::test]
@@ -445,7 +436,7 @@ fn trees() -> impl Strategy<Value = Vec<(String, String)>> {
 #[test]
 fn the_same_is_found_as_by_ripgrep() {
     if Command::new("rg").arg("--version").output().is_err() {
-        eprintln!("left out: ripgrep is not installed");
+        let _ = writeln!(std::io::stderr(), "left out: needs ripgrep (see .ci/run)");
         return;
     }
     let soak = std::env::var_os("QUARTERDECK_SOAK").is_some();
