@@ -70,7 +70,8 @@ fn refused(error: &StoreError) -> Output {
     let words = error.to_string();
     let mut letters = words.chars();
     let first = letters.next().map(|letter| letter.to_uppercase().to_string());
-    let unknown = matches!(error, StoreError::NoTask(_) | StoreError::Graph(GraphError::Unknown(_)));
+    let unknown =
+        matches!(error, StoreError::NoTask(_) | StoreError::Graph(GraphError::Unknown(_)));
     let hint = if unknown { "; TaskList shows those that exist" } else { "" };
     Output::failed(format!("{}{}{hint}.", first.unwrap_or_default(), letters.as_str()))
 }
