@@ -4,9 +4,12 @@
 mod tools {
     mod calls;
     mod files;
+    mod questions;
+    mod registry;
     mod rig;
     mod search;
     mod shell;
     mod tasks;
     mod web;
 }
+mod support;

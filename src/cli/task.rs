@@ -14,7 +14,7 @@ use crate::protocol::ids::{AgentName, TaskId, TeamDir};
 use crate::protocol::json::Json;
 use crate::protocol::task::{Status, Task, id_list};
 use crate::store::tasks::{Load, NewTask, Owner, TaskList, TaskPatch};
-use crate::store::{Store, StoreError, roster};
+use crate::store::{Store, StoreError};
 
 pub fn run(store: &Store, command: TaskCommand, out: &mut Out) -> Result<(), Failure> {
     match command {
@@ -29,7 +29,7 @@ pub fn run(store: &Store, command: TaskCommand, out: &mut Out) -> Result<(), Fai
             list(&store.tasks(&find(store, &team)?), wanted, out)
         }
         TaskCommand::Show { team, id } => {
-            show(&store.tasks(&find(store, &team)?), &task_id(&id), out)
+            show(&store.tasks(&find(store, &team)?), &TaskId::written(&id), out)
         }
         TaskCommand::Dag { team } => draw(&store.tasks(&find(store, &team)?), out),
         TaskCommand::Update(change) => update(store, &change, out),
@@ -37,11 +37,11 @@ pub fn run(store: &Store, command: TaskCommand, out: &mut Out) -> Result<(), Fai
             let load = if one_at_a_time { Load::OneAtATime } else { Load::AnyNumber };
             let dir = find(store, &team)?;
             let agent = somebody(store, &dir, &agent)?;
-            let id = id.as_deref().map(task_id);
+            let id = id.as_deref().map(TaskId::written);
             claim(&store.tasks(&dir), id.as_ref(), &agent, load, out)
         }
         TaskCommand::Delete { team, id } => {
-            delete(&store.tasks(&find(store, &team)?), &task_id(&id), out)
+            delete(&store.tasks(&find(store, &team)?), &TaskId::written(&id), out)
         }
     }
 }
@@ -54,21 +54,13 @@ fn find(store: &Store, name: &str) -> Result<TeamDir, Failure> {
     })
 }
 
-/// Somebody who can own tasks of a list: in a team, a member. A task that is given to nobody we
-/// know would wait for ever.
+/// Somebody who can own tasks of a list.
 fn somebody(store: &Store, dir: &TeamDir, name: &str) -> Result<AgentName, Failure> {
     if name.is_empty() {
         return Err(Failure::bad_input("an agent's name is missing"));
     }
     let name = AgentName::found(name);
-    if store.home().config(dir).exists() {
-        match store.rosters().team(dir) {
-            Ok(team) => roster::member(&team, &name).map(|_| ())?,
-            // Nobody knows who is in it; the tasks are there all the same.
-            Err(StoreError::Broken { .. }) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
+    store.may_own(dir, &name)?;
     Ok(name)
 }
 
@@ -190,7 +182,7 @@ fn draw(list: &TaskList<'_>, out: &mut Out) -> Result<(), Failure> {
 fn update(store: &Store, change: &Update, out: &mut Out) -> Result<(), Failure> {
     let dir = find(store, &change.team)?;
     let list = store.tasks(&dir);
-    let id = task_id(&change.id);
+    let id = TaskId::written(&change.id);
     let from = somebody(store, &dir, &change.from)?;
     let status = match change.status {
         Some(StatusArg::Deleted) => return delete(&list, &id, out),
@@ -199,13 +191,11 @@ fn update(store: &Store, change: &Update, out: &mut Out) -> Result<(), Failure> 
         Some(StatusArg::Completed) => Some(Status::Completed),
         None => None,
     };
-    let has_team = store.home().config(&dir).exists();
     let owner = match change.owner.as_deref() {
         None => None,
         Some("") => Some(Owner::Nobody),
         Some(name) => Some(Owner::Agent(somebody(store, &dir, name)?)),
     };
-    let given_away = matches!(owner, Some(Owner::Agent(_)));
     let patch = TaskPatch {
         subject: change.subject.clone(),
         description: change.description.clone(),
@@ -216,11 +206,9 @@ fn update(store: &Store, change: &Update, out: &mut Out) -> Result<(), Failure> 
         add_blocked_by: ids(&change.add_blocked_by),
         metadata: change.metadata.as_deref().map(object).transpose()?,
     };
-    let updated = list.update(&id, &patch)?;
-    // Also when it was theirs before: whoever asks again may do so because telling them failed.
-    if has_team && given_away {
-        store.mail(&dir).assign(&updated.task, &from)?;
-    }
+    let changed = store.change_task(&dir, &id, &patch, &from)?;
+    changed.told.transpose()?;
+    let updated = changed.updated;
     let value = json!({ "task": updated.task, "updatedFields": updated.fields });
     out.answer(&value, || match updated.fields.is_empty() {
         true => format!("Task #{id} is so already"),
@@ -254,13 +242,8 @@ fn delete(list: &TaskList<'_>, id: &TaskId, out: &mut Out) -> Result<(), Failure
     out.answer(&json!({ "deleted": id }), || format!("Deleted task #{id}"))
 }
 
-/// An id as people write it, and as lists show it: `3` or `#3`.
-fn task_id(text: &str) -> TaskId {
-    TaskId::found(text.trim().trim_start_matches('#'))
-}
-
 fn ids(texts: &[String]) -> Vec<TaskId> {
-    texts.iter().filter(|text| !text.trim().is_empty()).map(|text| task_id(text)).collect()
+    texts.iter().filter(|text| !text.trim().is_empty()).map(|text| TaskId::written(text)).collect()
 }
 
 fn object(text: &str) -> Result<Map<String, Value>, Failure> {

@@ -110,7 +110,8 @@ impl Http {
     }
 }
 
-fn client(
+/// A client that follows no redirects, in the shape that is asked for.
+pub fn client(
     shape: impl Fn(reqwest::ClientBuilder) -> reqwest::ClientBuilder,
 ) -> Result<reqwest::Client, String> {
     // Fails when a provider is there already, and then that one serves.
@@ -200,7 +201,7 @@ fn no_connection(error: reqwest::Error) -> ModelError {
 }
 
 /// An error with what caused it: the outermost alone says nothing that helps.
-fn all_causes(error: &dyn std::error::Error) -> String {
+pub fn all_causes(error: &dyn std::error::Error) -> String {
     let mut said = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

@@ -165,6 +165,14 @@ impl Rule {
         Ok(Self { effect, source, text: text.trim().to_owned(), tool, content })
     }
 
+    /// The very host that the rule names, if it names one.
+    pub fn host(&self) -> Option<&str> {
+        match &self.content {
+            Content::Domain(domain) => Some(domain),
+            Content::All | Content::Command(_) | Content::Paths(_) | Content::Exactly(_) => None,
+        }
+    }
+
     /// Whether the rule speaks of an MCP tool: its own, or all of its server.
     pub(super) fn covers_mcp(&self, server: &str, tool: &str) -> bool {
         let name = format!("mcp__{server}__{tool}");

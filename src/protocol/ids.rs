@@ -238,6 +238,11 @@ text_id!(TaskId);
 encoded_id!(TaskId);
 
 impl TaskId {
+    /// As people and models write it, and as lists show it: `3` or `#3`.
+    pub fn written(text: &str) -> Self {
+        Self::found(text.trim().trim_start_matches('#'))
+    }
+
     pub fn number(&self) -> Option<u64> {
         self.0.parse().ok()
     }

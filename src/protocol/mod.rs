@@ -10,6 +10,7 @@ pub mod graph;
 pub mod ids;
 pub mod json;
 pub mod message;
+pub mod nearest;
 pub mod op;
 pub mod task;
 pub mod team;

@@ -5,6 +5,7 @@
 //! whatever dies afterwards.
 
 pub mod asks;
+pub mod assignment;
 pub mod error;
 pub mod files;
 pub mod journal;

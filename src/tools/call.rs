@@ -55,9 +55,7 @@ struct Admitted {
 /// Uses a tool, if it may be used. Whatever happens, there is an output to answer the model with.
 pub async fn call(cx: &ToolContext, tools: &ToolSet, wanted: Use, stop: &Stop) -> Output {
     let Some(tool) = tools.get(&wanted.tool) else {
-        let names: Vec<&str> = tools.iter().map(|tool| tool.spec().name.as_ref()).collect();
-        let what = format!("There is no tool `{}`. There are: {}", wanted.tool, names.join(", "));
-        return Output::failed(what);
+        return Output::failed(tools.missing(&wanted.tool));
     };
     let tool = tool.as_ref();
     match admit(cx, tool, &wanted, stop).await {

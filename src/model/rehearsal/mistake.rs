@@ -6,6 +6,8 @@ use std::fmt;
 
 use serde::Serialize;
 
+use crate::protocol::nearest::nearest;
+
 /// A place in a file, counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Place {
@@ -49,7 +51,7 @@ impl Mistakes {
 
     /// A word that stands where only some words may.
     pub fn add_unknown(&mut self, at: Place, what: impl Into<String>, word: &str, known: &[&str]) {
-        let hint = match nearest(word, known) {
+        let hint = match nearest(word, known.iter().copied()) {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("known are {}", known.join(", ")),
         };
@@ -72,27 +74,5 @@ impl Mistakes {
     pub fn into_sorted(mut self) -> Vec<Mistake> {
         self.found.sort_by_key(|mistake| (mistake.line, mistake.column));
         self.found
-    }
-}
-
-/// The known word that was probably meant.
-fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
-    let far = |near: &str| strsim::damerau_levenshtein(&word.to_lowercase(), near);
-    let best = known.iter().copied().min_by_key(|near| far(near))?;
-    // More than a third of the word wrong is another word.
-    (far(best) <= 1 + word.chars().count() / 4).then_some(best)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_word_that_was_meant_is_near() {
-        let known = ["when", "say", "call"];
-        assert_eq!(nearest("wen", &known), Some("when"));
-        assert_eq!(nearest("Say", &known), Some("say"));
-        assert_eq!(nearest("clal", &known), Some("call"));
-        assert_eq!(nearest("temperature", &known), None);
     }
 }

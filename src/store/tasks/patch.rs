@@ -35,6 +35,8 @@ pub struct TaskPatch {
 pub enum Owner {
     Nobody,
     Agent(AgentName),
+    /// Whoever begins with it, if it is nobody's yet.
+    Taker(AgentName),
 }
 
 /// The edges of a task that gets these neighbours, each once.
@@ -95,8 +97,11 @@ pub(super) fn apply(document: &mut Json, task: &Task, patch: &TaskPatch) {
     }
     match &patch.owner {
         Some(Owner::Agent(agent)) => document.set("owner", Json::from(agent.as_str()), TASK_KEYS),
+        Some(Owner::Taker(agent)) if task.owner().is_none() => {
+            document.set("owner", Json::from(agent.as_str()), TASK_KEYS);
+        }
         Some(Owner::Nobody) => document.remove("owner"),
-        None => {}
+        Some(Owner::Taker(_)) | None => {}
     }
     if let Some(status) = patch.status.filter(|status| *status != task.status) {
         document.set("status", Json::from(status.as_str()), TASK_KEYS);

@@ -1,1 +1,0 @@
-//! The tool of this name.
