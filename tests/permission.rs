@@ -3,6 +3,9 @@
 
 mod permission {
     mod cli;
+    mod dice;
+    mod real_shell;
+    mod layers;
     mod generated;
     mod suggestions;
     mod table;

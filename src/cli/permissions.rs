@@ -8,19 +8,20 @@ use serde_json::{Value, json};
 use super::args::{CheckPermission, PermissionsCommand};
 use super::failure::Failure;
 use super::out::{Out, table};
+use crate::permission::load::About;
 use crate::permission::view::{mode_name, mode_named};
-use crate::permission::{Access, Decision, Suggestion, View, decide};
+use crate::permission::{Access, Decision, Suggestion, View, Warning, decide};
 use crate::protocol::json::from_text;
 use crate::protocol::op::Mode;
-use crate::settings::paths::{self, Home};
-use crate::settings::permissions::{self, Place};
+use crate::settings::paths::Home;
+use crate::settings::permissions;
 
 pub fn run(home: &Home, command: PermissionsCommand, out: &mut Out) -> Result<(), Failure> {
     match command {
         PermissionsCommand::Check(check) => self::check(home, &check, out),
         PermissionsCommand::List { settings, cwd } => {
-            let view = view(home, None, &settings, cwd.as_deref(), out)?;
-            list(&view, out)
+            let (view, warnings) = view(home, None, &settings, cwd.as_deref(), out)?;
+            list(&view, &warnings, out)
         }
     }
 }
@@ -32,43 +33,27 @@ fn view(
     settings: &[PathBuf],
     cwd: Option<&Path>,
     out: &mut Out,
-) -> Result<View, Failure> {
+) -> Result<(View, Vec<Warning>), Failure> {
     let here = env::current_dir()?;
     let cwd = cwd.map_or(here.clone(), |cwd| here.join(cwd));
-    let mut places = permissions::files(&cwd);
-    for file in settings {
-        let file = here.join(file);
-        if !file.is_file() {
-            return Err(Failure::bad_input(format!("{}: there is no such file", file.display())));
-        }
-        places.push(permissions::place_of(&file));
+    let given: Vec<PathBuf> = settings.iter().map(|file| here.join(file)).collect();
+    if let Some(missing) = given.iter().find(|file| !file.is_file()) {
+        return Err(Failure::bad_input(format!("{}: there is no such file", missing.display())));
     }
-    let layers =
-        permissions::load(&places).map_err(|error| Failure::bad_input(error.to_string()))?;
-    let wanted = layers.iter().rev().find_map(|layer| layer.default_mode.clone());
-    let wanted = match mode {
-        Some(mode) => known_mode(mode)?,
-        None => wanted.map_or(Mode::Default, |name| {
-            mode_named(&name).unwrap_or_else(|| {
-                out.remark(&format!(
-                    "quarterdeck: warning: no mode is called `{name}`; default is used"
-                ));
-                Mode::Default
-            })
-        }),
-    };
-    let mut view = View::new(wanted, &cwd, paths::user_dir().as_deref());
-    view.protect_home(home);
-    for Place { file, .. } in &places {
-        view.protect(file, "settings");
-    }
-    for layer in &layers {
-        if let Some(error) = view.add_layer(layer).first() {
-            let file = layer.file.display();
-            return Err(Failure::bad_input(format!("{file}: {error}")));
+    let mode = mode.map(known_mode).transpose()?;
+    let layers = permissions::load(&permissions::all_files(&cwd, &given))
+        .map_err(|error| Failure::bad_input(error.to_string()))?;
+    let (view, warnings) = View::load(home, mode, &cwd, &layers);
+    for warning in &warnings {
+        match warning.about {
+            // A rule that does not hold as it was written is a mistake to mend, not to pass over.
+            About::Rule(_) => return Err(Failure::bad_input(warning.to_string())),
+            About::UnknownMode(_) | About::ProjectBypass | About::PolicyMode(_) => {
+                out.remark(&format!("quarterdeck: warning: {warning}"));
+            }
         }
     }
-    Ok(view)
+    Ok((view, warnings))
 }
 
 fn known_mode(name: &str) -> Result<Mode, Failure> {
@@ -83,7 +68,7 @@ fn known_mode(name: &str) -> Result<Mode, Failure> {
 fn check(home: &Home, check: &CheckPermission, out: &mut Out) -> Result<(), Failure> {
     let input: Value = from_text(&check.input)
         .map_err(|error| Failure::bad_input(format!("the input is not JSON: {error}")))?;
-    let view = view(home, check.mode.as_deref(), &check.settings, check.cwd.as_deref(), out)?;
+    let (view, _) = view(home, check.mode.as_deref(), &check.settings, check.cwd.as_deref(), out)?;
     let access = access(&check.tool, &input)?;
     let decision = decide(&view, &check.tool, &input, &access);
     let why = decision.why();
@@ -132,12 +117,13 @@ fn access(tool: &str, input: &Value) -> Result<Vec<Access>, Failure> {
     }])
 }
 
-fn list(view: &View, out: &mut Out) -> Result<(), Failure> {
+fn list(view: &View, warnings: &[Warning], out: &mut Out) -> Result<(), Failure> {
     let mut rules: Vec<_> = view.rules.iter().collect();
     rules.sort_by_key(|rule| rule.effect);
     let working: Vec<String> = view.working.iter().map(|dir| dir.display().to_string()).collect();
     let value = json!({
         "mode": mode_name(view.mode),
+        "warnings": warnings.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "directories": working,
         "rules": rules.iter().map(|rule| json!({
             "effect": rule.effect.as_str(),

@@ -1,12 +1,15 @@
 //! The decision. The order of its steps is the policy: deny, what is never written, bypass, ask,
 //! the limits of the mode, allow; and what is left is asked.
 
+use std::path::PathBuf;
+
 use serde_json::Value;
 
 use super::rule::{Content, Effect, tool_name};
 use super::run::{Fare, is_delicate};
 use super::shell::pattern::Reach;
-use super::touch::{Place, Touch, because, ruled};
+use super::touch::{Place, Touch, because, ruled, writes};
+use super::view::Secrecy;
 use super::{Access, Decision, Seat, View, Why, suggest};
 use crate::protocol::op::Mode;
 
@@ -55,6 +58,8 @@ impl Case<'_> {
         if let Some((why, _)) = denied {
             return ask(why);
         }
+        // Only what is denied or never touched holds here: who bypasses is not asked, not even by
+        // an ask rule.
         if self.view.mode == Mode::BypassPermissions {
             let why = Why::Mode { mode: self.view.mode, instead: String::new() };
             return Decision::Allow { why };
@@ -113,12 +118,16 @@ impl Case<'_> {
                 let (path, what) = (place.path.clone(), found?.what);
                 Some(Why::Protected { path, what })
             }
-            Touch::Run(commands) => commands.protected(self.view),
-            Touch::Read(_)
-            | Touch::Fetch(_)
-            | Touch::Spawn(_)
-            | Touch::Mcp { .. }
-            | Touch::Free => None,
+            Touch::Run(commands) => commands.protected(self.view).or_else(|| {
+                let kept = commands.secret(self.view);
+                kept.filter(|(_, secrecy)| *secrecy == Secrecy::Never)
+                    .map(|(path, _)| Why::Secret { path })
+            }),
+            Touch::Read(place) => match self.secret(place) {
+                Some((path, Secrecy::Never)) => Some(Why::Secret { path }),
+                Some((_, Secrecy::Asked)) | None => None,
+            },
+            Touch::Fetch(_) | Touch::Spawn(_) | Touch::Mcp { .. } | Touch::Free => None,
         }
     }
 
@@ -157,6 +166,12 @@ impl Case<'_> {
         }
     }
 
+    /// A file with keys that this would read. Searching a directory reads all that is below it.
+    fn secret(&self, place: &Place) -> Option<(PathBuf, Secrecy)> {
+        let found = self.view.secret_at(place);
+        found.or_else(|| self.view.secret_below(&place.path).filter(|_| self.tool == "Grep"))
+    }
+
     fn is_plan(&self, place: &Place) -> bool {
         let plan = self.view.plan_file.as_deref();
         plan.is_some_and(|plan| super::path::resolve(&self.view.cwd, plan) == place.path)
@@ -173,15 +188,22 @@ impl Case<'_> {
                 rule().map_or(Fare::Allowed(Why::Free), |rule| Fare::Allowed(because(rule)))
             }
             Touch::Run(commands) => commands.fare(self.view, self.tool),
-            Touch::Read(place) => self.file(place, rule(), Fare::Allowed(Why::OnlyLooks)),
+            Touch::Read(place) => match (self.secret(place), rule()) {
+                (Some((path, _)), _) => Fare::Asked(Why::Secret { path }),
+                (None, rule) => self.file(place, rule, Fare::Allowed(Why::OnlyLooks)),
+            },
             Touch::Write(place) if self.view.mode == Mode::Plan && self.is_plan(place) => {
                 Fare::Allowed(Why::Mode { mode: Mode::Plan, instead: String::new() })
             }
+            Touch::Write(place) if is_delicate(&place.path) => {
+                let rules = self.view.rules.iter().filter(|rule| rule.effect == Effect::Allow);
+                let mut exact = rules.filter(|rule| matches!(*rule.content, Content::Paths(_)));
+                let exact = exact.find(|rule| writes(rule, self.tool, place) == Reach::Covers);
+                let delicate = Fare::Asked(Why::Delicate { path: place.path.clone() });
+                exact.map_or(delicate, |rule| Fare::Allowed(because(rule)))
+            }
             Touch::Write(place) => {
                 let inside = match self.view.mode {
-                    Mode::AcceptEdits if is_delicate(&place.path) => {
-                        Fare::Asked(Why::Delicate { path: place.path.clone() })
-                    }
                     Mode::AcceptEdits => {
                         Fare::Allowed(Why::Mode { mode: Mode::AcceptEdits, instead: String::new() })
                     }
@@ -212,7 +234,7 @@ impl Case<'_> {
     fn file(&self, place: &Place, rule: Option<&super::Rule>, inside: Fare) -> Fare {
         let is_inside = self.view.is_inside(&place.path);
         match rule {
-            Some(rule) if is_inside || matches!(rule.content, Content::Paths(_)) => {
+            Some(rule) if is_inside || matches!(*rule.content, Content::Paths(_)) => {
                 Fare::Allowed(because(rule))
             }
             Some(_) | None if is_inside => inside,

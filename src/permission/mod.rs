@@ -6,6 +6,7 @@
 
 mod decide;
 pub mod desk;
+pub mod load;
 pub mod path;
 pub mod question;
 pub mod rule;
@@ -19,6 +20,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 pub use decide::decide;
+pub use load::Warning;
 pub use rule::{Bases, Effect, Rule, RuleError, Source};
 pub use suggest::Suggestion;
 pub use view::{Seat, View};
@@ -98,6 +100,10 @@ pub enum Why {
     Delicate {
         path: PathBuf,
     },
+    /// A file that holds keys.
+    Secret {
+        path: PathBuf,
+    },
     /// It could not be told what would happen.
     Unparsable {
         what: String,
@@ -121,6 +127,7 @@ impl Why {
             | Self::Outside { .. }
             | Self::Protected { .. }
             | Self::Delicate { .. }
+            | Self::Secret { .. }
             | Self::Unparsable { .. }
             | Self::OnlyLooks
             | Self::Free
@@ -136,6 +143,7 @@ impl Why {
             | Self::Outside { .. }
             | Self::Protected { .. }
             | Self::Delicate { .. }
+            | Self::Secret { .. }
             | Self::Unparsable { .. }
             | Self::OnlyLooks
             | Self::Free
@@ -152,6 +160,7 @@ impl Why {
             Self::Outside { .. } => "outside",
             Self::Protected { .. } => "protected",
             Self::Delicate { .. } => "delicate",
+            Self::Secret { .. } => "secret",
             Self::Unparsable { .. } => "unparsable",
             Self::OnlyLooks => "only_looks",
             Self::Free => "free",
@@ -184,6 +193,7 @@ impl fmt::Display for Why {
             Self::Delicate { path } => {
                 write!(f, "{} tells other programs what to run", path.display())
             }
+            Self::Secret { path } => write!(f, "{} holds keys", path.display()),
             Self::Unparsable { what } => write!(f, "not understood: {what}"),
             Self::OnlyLooks => f.write_str("it only looks, inside the working directories"),
             Self::Free => f.write_str("nobody has to allow it"),

@@ -1,8 +1,7 @@
 //! Where a path really leads: links and `..` are followed before any rule looks at it, also for
 //! files that do not exist yet. The only part of the layer that looks at the disk.
 
-use std::collections::VecDeque;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
@@ -12,41 +11,65 @@ const MOST_LINKS: usize = 40;
 /// The absolute path that `path` means in `base`, through every link on the way. What does not
 /// exist is taken as a plain name, so the answer holds for a file that is about to be made.
 pub fn resolve(base: &Path, path: &Path) -> PathBuf {
-    let mut ahead: VecDeque<OsString> = VecDeque::new();
-    queue_front(&mut ahead, path);
-    if !path.is_absolute() {
-        queue_front(&mut ahead, base);
+    let root = Path::new("/");
+    if path.is_absolute() {
+        resolve_in(root, path)
+    } else {
+        resolve_in(&resolve_in(root, base), path)
     }
-    let mut done = PathBuf::from("/");
-    let mut links = 0;
-    while let Some(part) = ahead.pop_front() {
-        if part == OsStr::new("/") {
-            done = PathBuf::from("/");
-        } else if part == OsStr::new("..") {
-            done.pop();
-        } else {
-            done.push(&part);
-            if links < MOST_LINKS
-                && let Ok(target) = fs::read_link(&done)
-            {
-                links += 1;
-                done.pop();
-                queue_front(&mut ahead, &target);
+}
+
+/// The same for a `base` whose own links are followed already.
+pub(super) fn resolve_in(base: &Path, path: &Path) -> PathBuf {
+    let mut way = Way { done: base.to_owned(), links: 0, lost: false };
+    way.follow(path);
+    way.done
+}
+
+struct Way {
+    done: PathBuf,
+    links: usize,
+    /// Whether it went through a link that leads every process elsewhere.
+    lost: bool,
+}
+
+impl Way {
+    fn follow(&mut self, path: &Path) {
+        for part in path.components() {
+            match part {
+                Component::RootDir => self.done = PathBuf::from("/"),
+                // Nobody knows what is above; it stays below where the way was lost.
+                Component::ParentDir if self.lost => self.done.push(".."),
+                Component::ParentDir => {
+                    self.done.pop();
+                }
+                Component::Normal(name) => self.step(name),
+                Component::CurDir | Component::Prefix(_) => {}
             }
         }
     }
-    done
+
+    fn step(&mut self, name: &OsStr) {
+        self.done.push(name);
+        if self.lost || self.links >= MOST_LINKS {
+            return;
+        }
+        let Ok(target) = fs::read_link(&self.done) else { return };
+        if is_of_process(&self.done) {
+            self.lost = true;
+            return;
+        }
+        self.links += 1;
+        self.done.pop();
+        self.follow(&target);
+    }
 }
 
-fn queue_front(ahead: &mut VecDeque<OsString>, path: &Path) {
-    for part in path.components().rev() {
-        match part {
-            Component::RootDir => ahead.push_front("/".into()),
-            Component::ParentDir => ahead.push_front("..".into()),
-            Component::Normal(name) => ahead.push_front(name.to_owned()),
-            Component::CurDir | Component::Prefix(_) => {}
-        }
-    }
+/// `/proc/self/cwd` and `/proc/self/fd/3` lead the process that opens them to its own places.
+fn is_of_process(link: &Path) -> bool {
+    link.starts_with("/proc")
+        && link.components().count() > 3
+        && link.file_name() != Some(OsStr::new("root"))
 }
 
 /// Whether a resolved path is `dir` or below it, by the case rules of the platform.
@@ -83,6 +106,9 @@ mod tests {
         assert_eq!(resolve(&a, Path::new("../../../../../../..")), Path::new("/"));
         assert_eq!(resolve(&a, Path::new("/x/../y")), Path::new("/y"));
         assert_eq!(resolve(&root, Path::new("loop")), root.join("loop"));
+        let own = resolve(&root, Path::new("/proc/self/cwd/../../../w/x"));
+        assert!(cfg!(not(target_os = "linux")) || own.starts_with("/proc"), "{own:?}");
+        assert_eq!(resolve(&root, Path::new("/proc/self/root/y")), Path::new("/y"));
     }
 
     #[test]

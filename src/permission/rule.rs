@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
@@ -34,6 +35,8 @@ impl Effect {
 pub enum Source {
     File(PathBuf),
     CommandLine,
+    /// What the machine's administrator wrote.
+    Policy(PathBuf),
     /// Given while the session ran.
     Session,
 }
@@ -42,6 +45,7 @@ impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File(file) => write!(f, "{}", file.display()),
+            Self::Policy(file) => write!(f, "managed policy {}", file.display()),
             Self::CommandLine => f.write_str("command line"),
             Self::Session => f.write_str("session"),
         }
@@ -65,7 +69,8 @@ pub struct Rule {
     /// As it was written.
     pub text: String,
     pub tool: String,
-    pub(super) content: Content,
+    /// Shared, since views are copied for every use of a tool.
+    pub(super) content: Arc<Content>,
 }
 
 /// What stands between the parentheses, understood by the tool it belongs to.
@@ -78,6 +83,8 @@ pub(super) enum Content {
     Domain(String),
     /// Compared as it is: the type of an agent, the name of a skill.
     Exactly(String),
+    /// Not understood: it may mean any use of the tool.
+    Broken,
 }
 
 /// Why a rule cannot be used.
@@ -100,6 +107,8 @@ pub enum Mistake {
     NoContent,
     #[error("names no tool: `{0}` has a character that no tool's name has")]
     ToolName(String),
+    #[error("names no tool: write `{meant}` instead of `{given}`")]
+    Letters { given: String, meant: &'static str },
     #[error("gives `{0}` a content, but the names of MCP tools stand alone")]
     McpContent(String),
     #[error("has no domain; write WebFetch(domain:example.org)")]
@@ -115,6 +124,22 @@ pub enum Mistake {
 /// The tools whose rules speak of files that are read, and of files that are written. A rule for
 /// one holds for the others: what may not be read by Read may not be read by Grep.
 const READERS: [&str; 4] = ["Read", "Grep", "Glob", "LS"];
+/// Tools whose names are often written in other letters.
+const TOOLS: [&str; 13] = [
+    "Bash",
+    "Read",
+    "Grep",
+    "Glob",
+    "LS",
+    "Edit",
+    "Write",
+    "MultiEdit",
+    "NotebookEdit",
+    "WebFetch",
+    "WebSearch",
+    "Agent",
+    "Task",
+];
 const WRITERS: [&str; 4] = ["Edit", "Write", "MultiEdit", "NotebookEdit"];
 
 pub(super) fn is_reader(tool: &str) -> bool {
@@ -140,8 +165,14 @@ impl Rule {
         let failed = |mistake| RuleError { rule: text.to_owned(), mistake };
         let (tool, content) = split(text.trim()).map_err(failed)?;
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
-        if tool != "*" && !tool.trim_end_matches('*').chars().all(plain) {
+        let name = tool.strip_suffix('*').filter(|name| name.starts_with("mcp__")).unwrap_or(tool);
+        if tool != "*" && !name.chars().all(plain) {
             return Err(failed(Mistake::ToolName(tool.to_owned())));
+        }
+        // A rule for `bash` would never hold.
+        let meant = TOOLS.iter().find(|known| known.eq_ignore_ascii_case(tool) && **known != tool);
+        if let Some(meant) = meant {
+            return Err(failed(Mistake::Letters { given: tool.to_owned(), meant }));
         }
         let tool = tool_name(tool).to_owned();
         let content = match content {
@@ -162,7 +193,25 @@ impl Rule {
             }
             Some(content) => Content::Exactly(content.to_owned()),
         };
-        Ok(Self { effect, source, text: text.trim().to_owned(), tool, content })
+        Ok(Self { effect, source, text: text.trim().to_owned(), tool, content: Arc::new(content) })
+    }
+
+    /// What holds instead of a rule that forbids or asks and cannot be understood: it may mean
+    /// any use of its tool, and of every tool if that is not clear either.
+    pub(super) fn in_place_of(text: &str, effect: Effect, source: Source) -> Option<Self> {
+        let name = text.split('(').next().unwrap_or_default().trim();
+        let known = TOOLS.iter().find(|known| known.eq_ignore_ascii_case(name)).copied();
+        let mcp = Some(name).filter(|name| name.starts_with("mcp__"));
+        let tool = tool_name(known.or(mcp).unwrap_or("*")).to_owned();
+        let content = Arc::new(Content::Broken);
+        let text = text.trim().to_owned();
+        (effect != Effect::Allow).then_some(Self { effect, source, text, tool, content })
+    }
+
+    /// Whether a rule that is not understood may mean this use.
+    pub(super) fn may_mean(&self, tool: &str) -> bool {
+        let family = |is: fn(&str) -> bool| is(&self.tool) && (is(tool) || tool == "Bash");
+        self.tool == "*" || self.tool == tool || family(is_reader) || family(is_writer)
     }
 
     /// The very host that the rule names, if it names one.
@@ -295,7 +344,8 @@ mod tests {
     #[test]
     fn a_path_pattern_begins_where_its_first_characters_say() {
         let covers = |rule: &str, path: &str| {
-            let Content::Paths(paths) = parse(rule).unwrap().content else { panic!("{rule}") };
+            let content = parse(rule).unwrap().content;
+            let Content::Paths(paths) = &*content else { panic!("{rule}") };
             paths.covers(Path::new(path))
         };
         let cases = [

@@ -1,14 +1,16 @@
 //! A shell command before the rules: every part is looked at on its own.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use super::path::{resolve, resolve_in};
 use super::rule::{Content, Effect, Rule};
 use super::shell::pattern::Reach;
 use super::shell::{self, Analysis, Direction, Harmless, Part, Redirect, Setting, Simple};
 use super::touch::{Place, because, means_all_of, reads, writes};
+use super::view::Secrecy;
 use super::{View, Why};
 use crate::protocol::op::Mode;
 
@@ -16,9 +18,23 @@ use crate::protocol::op::Mode;
 const MOST_BASES: usize = 16;
 
 /// Programs that write the files they name.
-const WRITERS: [&str; 17] = [
+const WRITERS: [&str; 18] = [
     "rm", "mv", "cp", "tee", "touch", "dd", "ln", "truncate", "chmod", "chown", "sed", "install",
-    "rsync", "rmdir", "unlink", "shred", "mkdir",
+    "rsync", "rmdir", "unlink", "shred", "mkdir", "sudoedit",
+];
+
+/// Programs that take away all that is below what they name.
+const REMOVERS: [&str; 4] = ["rm", "mv", "rmdir", "shred"];
+
+/// Devices that anybody may name.
+const OPEN_DEVICES: [&str; 7] = [
+    "/dev/null",
+    "/dev/zero",
+    "/dev/stdin",
+    "/dev/stdout",
+    "/dev/stderr",
+    "/dev/tty",
+    "/dev/urandom",
 ];
 
 #[derive(Debug)]
@@ -29,6 +45,17 @@ pub(super) struct Commands<'a> {
     bases: Vec<PathBuf>,
     /// Where words lead, followed once however many rules look at them.
     followed: RefCell<HashMap<String, Rc<[Place]>>>,
+    /// The places that each command names, in the order of the commands.
+    named: OnceCell<Vec<Named>>,
+}
+
+/// What one command names.
+#[derive(Debug)]
+struct Named {
+    looks: Harmless,
+    is_writer: bool,
+    /// Behind each place the word that means it.
+    places: Vec<Rc<[Place]>>,
 }
 
 /// How a command fares against the rules that allow.
@@ -49,12 +76,12 @@ impl<'a> Commands<'a> {
                 vec![view.cwd.clone()]
             }
         };
-        Self { text, analysis, bases, followed: RefCell::default() }
+        Self { text, analysis, bases, followed: RefCell::default(), named: OnceCell::new() }
     }
 
     /// Whether a rule that forbids or asks speaks of any part.
     pub(super) fn concern(&self, rule: &Rule, tool: &str) -> Reach {
-        match &rule.content {
+        match &*rule.content {
             Content::All if means_all_of(rule, tool) => Reach::Covers,
             Content::Command(_) if rule.tool != tool => Reach::No,
             Content::Command(pattern) if pattern.is_whole(self.text) => Reach::Covers,
@@ -65,7 +92,7 @@ impl<'a> Commands<'a> {
                 all.fold(least, stronger)
             }
             Content::Paths(_) => self.touches_files_of(rule),
-            Content::All | Content::Domain(_) | Content::Exactly(_) => Reach::No,
+            Content::All | Content::Domain(_) | Content::Exactly(_) | Content::Broken => Reach::No,
         }
     }
 
@@ -78,20 +105,29 @@ impl<'a> Commands<'a> {
                 Direction::Write => writes(rule, "Edit", place),
             })
         });
-        let named = self.analysis.commands.iter().flat_map(|simple| {
-            let words = match shell::harmless(simple) {
-                Harmless::Words => Vec::new(),
-                Harmless::Paths | Harmless::No => shell::path_words(simple),
-            };
-            words.into_iter().map(move |word| (simple, word))
-        });
-        let named = named.map(|(simple, word)| {
-            self.strongest(word, |place| match is_writer(simple) {
+        let named = self.named().iter().flat_map(|named| {
+            let places = named.places.iter().flat_map(|places| places.iter());
+            places.map(|place| match named.is_writer {
                 true => stronger(reads(rule, "Read", place), writes(rule, "Edit", place)),
                 false => reads(rule, "Read", place),
             })
         });
         redirected.chain(named).fold(Reach::No, stronger)
+    }
+
+    fn named(&self) -> &[Named] {
+        self.named.get_or_init(|| {
+            let named = |simple| {
+                let looks = shell::harmless(simple);
+                let words = match looks {
+                    Harmless::Words => Vec::new(),
+                    Harmless::Paths | Harmless::No => shell::path_words(simple),
+                };
+                let places = words.into_iter().map(|word| self.places(word)).collect();
+                Named { looks, is_writer: is_writer(simple), places }
+            };
+            self.analysis.commands.iter().map(named).collect()
+        })
     }
 
     fn strongest(&self, word: &str, reach: impl Fn(&Place) -> Reach) -> Reach {
@@ -103,8 +139,11 @@ impl<'a> Commands<'a> {
         if let Some(known) = self.followed.borrow().get(word) {
             return Rc::clone(known);
         }
-        let found = self.bases.iter().map(|base| Place::of(base, Path::new(word)));
-        let found: Rc<[Place]> = found.collect();
+        let path = Path::new(word);
+        let place = |base: &PathBuf| Place { given: base.join(path), path: resolve_in(base, path) };
+        // An absolute path is the same from everywhere.
+        let bases = if path.is_absolute() { 1 } else { self.bases.len() };
+        let found: Rc<[Place]> = self.bases.iter().take(bases).map(place).collect();
         self.followed.borrow_mut().insert(word.to_owned(), Rc::clone(&found));
         found
     }
@@ -113,9 +152,7 @@ impl<'a> Commands<'a> {
     pub(super) fn protected(&self, view: &View) -> Option<Why> {
         let written = self.analysis.redirects.iter().filter(|redirect| is_written(redirect));
         let written = written.map(|redirect| redirect.target.text.as_str());
-        let named = self.analysis.commands.iter().filter(|simple| is_writer(simple));
-        let named = named.flat_map(shell::path_words);
-        for word in written.chain(named) {
+        for word in written {
             for place in self.places(word).iter() {
                 let found = view.protection(&place.path).or_else(|| view.protection(&place.given));
                 if let Some(found) = found {
@@ -123,14 +160,38 @@ impl<'a> Commands<'a> {
                 }
             }
         }
-        None
+        let all = self.analysis.commands.iter().zip(self.named());
+        all.into_iter().find_map(|(simple, named)| names_protected(view, simple, named))
+    }
+
+    /// A file with keys that this command names, and how well it is kept.
+    pub(super) fn secret(&self, view: &View) -> Option<(PathBuf, Secrecy)> {
+        let read = self.analysis.redirects.iter().filter(|redirect| redirect.target.fixed);
+        let read = read.flat_map(|redirect| {
+            let places = self.places(&redirect.target.text);
+            places.iter().filter_map(|place| view.secret_at(place)).collect::<Vec<_>>()
+        });
+        let named = self.analysis.commands.iter().zip(self.named()).flat_map(|(simple, named)| {
+            let here = self.bases.iter().filter(|_| shell::goes_deep(simple));
+            let below = here.filter_map(|base| view.secret_below(base));
+            let deep = shell::goes_deep(simple);
+            let places = named.places.iter().flat_map(|places| places.iter());
+            let found = places.filter_map(move |place| {
+                view.secret_at(place)
+                    .or_else(|| deep.then(|| view.secret_below(&place.path)).flatten())
+            });
+            found.chain(below).collect::<Vec<_>>()
+        });
+        read.chain(named).max_by_key(|(_, secrecy)| *secrecy)
     }
 
     /// Whether the whole command only looks, inside the working directories.
     pub(super) fn only_looks(&self, view: &View) -> bool {
-        let own = self.analysis.commands.iter().filter(|simple| simple.part == Part::Own);
+        let all = self.analysis.commands.iter().zip(self.named());
+        let mut own = all.filter(|(simple, _)| simple.part == Part::Own);
         self.analysis.unclear.is_none()
-            && own.into_iter().all(|simple| self.looks(view, simple).is_ok())
+            && self.secret(view).is_none()
+            && own.all(|(simple, named)| self.looks(view, simple, named).is_ok())
             && self
                 .analysis
                 .redirects
@@ -141,9 +202,13 @@ impl<'a> Commands<'a> {
     /// Whether every part is allowed, by a rule or because it only looks.
     pub(super) fn fare(&self, view: &View, tool: &str) -> Fare {
         let allowing = || view.rules.iter().filter(|rule| rule.effect == Effect::Allow);
-        let whole = allowing().find(|rule| match &rule.content {
+        let whole = allowing().find(|rule| match &*rule.content {
             Content::Command(pattern) => rule.tool == tool && pattern.is_whole(self.text),
-            Content::All | Content::Paths(_) | Content::Domain(_) | Content::Exactly(_) => false,
+            Content::All
+            | Content::Paths(_)
+            | Content::Domain(_)
+            | Content::Exactly(_)
+            | Content::Broken => false,
         });
         if let Some(rule) = whole {
             return Fare::Allowed(because(rule));
@@ -151,18 +216,26 @@ impl<'a> Commands<'a> {
         if let Some(what) = &self.analysis.unclear {
             return Fare::Asked(Why::Unparsable { what: what.clone() });
         }
+        if let Some((path, _)) = self.secret(view) {
+            return Fare::Asked(Why::Secret { path });
+        }
         let mut by_rule = Vec::new();
         let mut looking = 0;
-        for simple in self.analysis.commands.iter().filter(|simple| simple.part == Part::Own) {
-            let rule = allowing().find(|rule| match &rule.content {
+        let all = self.analysis.commands.iter().zip(self.named());
+        for (simple, named) in all.filter(|(simple, _)| simple.part == Part::Own) {
+            let rule = allowing().find(|rule| match &*rule.content {
                 Content::All => means_all_of(rule, tool),
                 Content::Command(pattern) => rule.tool == tool && pattern.allows(simple),
-                Content::Paths(_) | Content::Domain(_) | Content::Exactly(_) => false,
+                Content::Paths(_) | Content::Domain(_) | Content::Exactly(_) | Content::Broken => {
+                    false
+                }
             });
-            match (rule, self.looks(view, simple)) {
-                (Some(rule), _) => by_rule.push(rule),
-                (None, Ok(())) => looking += 1,
-                (None, Err(why)) => return Fare::Asked(why),
+            if let Some(rule) = rule {
+                by_rule.push(rule);
+            } else if let Err(why) = self.looks(view, simple, named) {
+                return Fare::Asked(why);
+            } else {
+                looking += 1;
             }
         }
         for redirect in &self.analysis.redirects {
@@ -180,37 +253,26 @@ impl<'a> Commands<'a> {
     }
 
     /// Whether one command only looks, at things inside.
-    fn looks(&self, view: &View, simple: &Simple) -> Result<(), Why> {
-        match shell::harmless(simple) {
+    fn looks(&self, view: &View, simple: &Simple, named: &Named) -> Result<(), Why> {
+        match named.looks {
             Harmless::No => Err(Why::NoRule { what: format!("`{}`", simple.text()) }),
             Harmless::Words => Ok(()),
             Harmless::Paths => {
                 // Without a path it looks at where it is.
                 if self.bases.len() > 1 {
-                    self.inside(view, ".")?;
+                    inside(view, &self.places("."))?;
                 }
-                for word in shell::path_words(simple) {
-                    self.inside(view, word)?;
+                for places in &named.places {
+                    inside(view, places)?;
                 }
-                Ok(())
+                let is_git = simple.words.first().is_some_and(|name| name.text == "git");
+                match self.bases.iter().find(|base| is_git && has_loose_repository(base)) {
+                    Some(base) => Err(Why::Delicate { path: base.clone() }),
+                    None => Ok(()),
+                }
             }
         }
     }
-
-    fn inside(&self, view: &View, word: &str) -> Result<(), Why> {
-        for place in self.places(word).iter() {
-            let rule = view.rules.iter().find(|rule| {
-                rule.effect == Effect::Allow
-                    && matches!(rule.content, Content::Paths(_))
-                    && reads(rule, "Read", place) == Reach::Covers
-            });
-            if !view.is_inside(&place.path) && rule.is_none() {
-                return Err(Why::Outside { path: place.path.clone() });
-            }
-        }
-        Ok(())
-    }
-
     /// Why a redirection cannot go through unasked.
     fn redirect(&self, view: &View, redirect: &Redirect) -> Option<Why> {
         if !redirect.target.fixed {
@@ -221,10 +283,10 @@ impl<'a> Commands<'a> {
         if nothing || (redirect.direction == Direction::Write && !is_written(redirect)) {
             return None;
         }
-        if let Err(why) = self.inside(view, &redirect.target.text) {
+        let places = self.places(&redirect.target.text);
+        if let Err(why) = inside(view, &places) {
             return Some(why);
         }
-        let places = self.places(&redirect.target.text);
         let mut places = places.iter().filter(|_| is_written(redirect));
         let delicate =
             places.find(|place| !view.is_inside(&place.path) || is_delicate(&place.path));
@@ -241,6 +303,54 @@ impl<'a> Commands<'a> {
     }
 }
 
+/// Whether all these places may be read without asking.
+fn inside(view: &View, places: &[Place]) -> Result<(), Why> {
+    let allows = |rule: &&Rule, place: &Place| {
+        rule.effect == Effect::Allow
+            && matches!(*rule.content, Content::Paths(_))
+            && reads(rule, "Read", place) == Reach::Covers
+    };
+    let mut outside = places.iter().filter(|place| !view.is_inside(&place.path));
+    match outside.find(|place| !view.rules.iter().any(|rule| allows(&rule, place))) {
+        Some(place) => Err(Why::Outside { path: place.path.clone() }),
+        None => Ok(()),
+    }
+}
+
+/// What is never written and may be written by this command. Devices and the kernel's files are
+/// named by programs that only read, so for them only known writers count.
+fn names_protected(view: &View, simple: &Simple, named: &Named) -> Option<Why> {
+    let writes = named.is_writer || (named.looks != Harmless::Words && shell::may_write(simple));
+    if !writes {
+        return None;
+    }
+    let removes = program(simple).is_some_and(|name| REMOVERS.contains(&name));
+    for place in named.places.iter().flat_map(|places| places.iter()) {
+        let open = place.given.to_str().is_some_and(|given| OPEN_DEVICES.contains(&given));
+        let found = view.protection(&place.path).or_else(|| view.protection(&place.given));
+        let found = found.filter(|found| !open && (named.is_writer || !found.is_of_system()));
+        let found = found.or_else(|| removes.then(|| view.protected_below(&place.path)).flatten());
+        if let Some(found) = found {
+            return Some(Why::Protected { path: place.path.clone(), what: found.what });
+        }
+    }
+    None
+}
+
+/// Whether git would take a directory for a repository that is none of the user's: its files
+/// lie open, where tools may write, and its configuration names programs.
+fn has_loose_repository(dir: &Path) -> bool {
+    for dir in dir.ancestors() {
+        if dir.join(".git").symlink_metadata().is_ok() {
+            return false;
+        }
+        if dir.join("HEAD").is_file() && dir.join("config").is_file() {
+            return true;
+        }
+    }
+    false
+}
+
 fn stronger(one: Reach, other: Reach) -> Reach {
     match (one, other) {
         (Reach::Covers, _) | (_, Reach::Covers) => Reach::Covers,
@@ -249,9 +359,20 @@ fn stronger(one: Reach, other: Reach) -> Reach {
     }
 }
 
-/// What programs obey: a repository's configuration and hooks.
+/// What programs obey: a repository's configuration and hooks, and what editors, shells and
+/// agents are told to run.
 pub(super) fn is_delicate(path: &Path) -> bool {
-    path.components().any(|part| part.as_os_str() == ".git" || part.as_os_str() == ".husky")
+    let names = [".git", ".husky", ".gitmodules", ".envrc", ".vscode", ".idea", ".mcp.json"];
+    let ours = ["hooks", "agents", "commands", "skills", "plugins"];
+    let mut above = "";
+    for part in path.components().filter_map(|part| part.as_os_str().to_str()) {
+        let in_ours = matches!(above, ".claude" | ".quarterdeck") && ours.contains(&part);
+        if names.contains(&part) || in_ours {
+            return true;
+        }
+        above = part;
+    }
+    false
 }
 
 /// Nothing is kept of what goes to these.
@@ -260,14 +381,17 @@ fn is_written(redirect: &Redirect) -> bool {
     redirect.direction == Direction::Write && !sinks.contains(&redirect.target.text.as_str())
 }
 
+fn program(simple: &Simple) -> Option<&str> {
+    simple.words.first().map(|name| name.text.rsplit('/').next().unwrap_or_default())
+}
+
 fn is_writer(simple: &Simple) -> bool {
-    let name = simple.words.first().map(|name| name.text.rsplit('/').next().unwrap_or_default());
-    name.is_some_and(|name| WRITERS.contains(&name))
+    program(simple).is_some_and(|name| WRITERS.contains(&name))
 }
 
 /// Where relative paths may begin: here, and wherever a `cd` may lead.
 fn bases(view: &View, analysis: &Analysis) -> Result<Vec<PathBuf>, &'static str> {
-    let mut bases = vec![view.cwd.clone()];
+    let mut bases = vec![resolve(Path::new("/"), &view.cwd)];
     for simple in &analysis.commands {
         let name = simple.words.first().map_or("", |name| name.text.as_str());
         if !matches!(name, "cd" | "pushd" | "popd" | "chdir") {
@@ -283,8 +407,11 @@ fn bases(view: &View, analysis: &Analysis) -> Result<Vec<PathBuf>, &'static str>
             }
             (_, _) => return Err(unknown),
         };
+        if analysis.repeats && !target.starts_with('/') {
+            return Err("it changes its directory as often as it repeats");
+        }
         let from_each: Vec<PathBuf> =
-            bases.iter().map(|base| super::path::resolve(base, Path::new(&target))).collect();
+            bases.iter().map(|base| resolve_in(base, Path::new(&target))).collect();
         for base in from_each {
             if !bases.contains(&base) {
                 bases.push(base);

@@ -83,8 +83,9 @@ pub(super) fn suggest(
     touches: &[Touch<'_>],
     why: &Why,
 ) -> Vec<Suggestion> {
-    // A rule of the user asked for this; only the user may take it back.
-    if matches!(why, Why::Rule { .. } | Why::MayBe { .. }) {
+    // A rule of the user asked for this, and only the user may take it back; keys are asked for
+    // each time.
+    if matches!(why, Why::Rule { .. } | Why::MayBe { .. } | Why::Secret { .. }) {
         return Vec::new();
     }
     touches.iter().flat_map(|touch| for_touch(view, tool, name, touch, why)).collect()
@@ -138,7 +139,7 @@ fn below(path: &Path) -> String {
 fn for_commands(commands: &Commands<'_>, why: &Why) -> Vec<Suggestion> {
     match why {
         // Nothing but this very text is known.
-        Why::Unparsable { .. } | Why::Delicate { .. } => Vec::new(),
+        Why::Unparsable { .. } | Why::Delicate { .. } | Why::Secret { .. } => Vec::new(),
         Why::Outside { path } => {
             let dir = if path.is_dir() { path } else { path.parent().unwrap_or(path) };
             vec![Suggestion::AddDirectories(vec![dir.display().to_string()])]

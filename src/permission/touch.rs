@@ -71,6 +71,10 @@ pub(super) fn ruled<'v>(
     let mut may = None;
     for rule in rules {
         let reach = match touch {
+            _ if matches!(*rule.content, Content::Broken) => match rule.may_mean(tool) {
+                true => Reach::May,
+                false => Reach::No,
+            },
             Touch::Read(place) => reads(rule, tool, place),
             Touch::Write(place) => writes(rule, tool, place),
             Touch::Run(commands) => commands.concern(rule, tool),
@@ -96,19 +100,28 @@ const fn covers(yes: bool) -> Reach {
 
 /// Whether the rule means every use of the tool.
 pub(super) fn means_all_of(rule: &Rule, tool: &str) -> bool {
-    matches!(rule.content, Content::All) && (rule.tool == tool || rule.tool == "*")
+    matches!(*rule.content, Content::All) && (rule.tool == tool || rule.tool == "*")
 }
 
 fn names(rule: &Rule, tool: &str, name: Option<&str>) -> bool {
-    match &rule.content {
+    match &*rule.content {
         Content::All => means_all_of(rule, tool),
-        Content::Exactly(wanted) => rule.tool == tool && name == Some(wanted.as_str()),
-        Content::Command(_) | Content::Paths(_) | Content::Domain(_) => false,
+        Content::Exactly(wanted) => {
+            let start = wanted.strip_suffix(":*");
+            let begins = |start: &str| name.is_some_and(|name| begins_with(name, start));
+            rule.tool == tool && (name == Some(wanted.as_str()) || start.is_some_and(begins))
+        }
+        Content::Command(_) | Content::Paths(_) | Content::Domain(_) | Content::Broken => false,
     }
 }
 
+/// `Skill(review:*)` means `review` and `review now`.
+fn begins_with(name: &str, start: &str) -> bool {
+    name.strip_prefix(start).is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', ':']))
+}
+
 fn fetches(rule: &Rule, tool: &str, host: Option<&str>) -> bool {
-    match (&rule.content, host) {
+    match (&*rule.content, host) {
         (Content::Domain(domain), Some(host)) if rule.tool == tool => {
             let below = domain.strip_prefix("*.");
             let below = below.and_then(|domain| host.strip_suffix(domain));
@@ -127,7 +140,7 @@ pub(super) fn writes(rule: &Rule, tool: &str, place: &Place) -> Reach {
 }
 
 fn file(rule: &Rule, family: bool, tool: &str, place: &Place) -> Reach {
-    match &rule.content {
+    match &*rule.content {
         Content::Paths(paths) if family => {
             let leads = paths.covers(&place.path);
             // The name counts too when something is forbidden, not when it is allowed.
@@ -135,8 +148,10 @@ fn file(rule: &Rule, family: bool, tool: &str, place: &Place) -> Reach {
             covers(leads || named)
         }
         Content::All => covers(means_all_of(rule, tool) || (family && rule.tool != "*")),
-        Content::Paths(_) | Content::Command(_) | Content::Domain(_) | Content::Exactly(_) => {
-            Reach::No
-        }
+        Content::Paths(_)
+        | Content::Command(_)
+        | Content::Domain(_)
+        | Content::Exactly(_)
+        | Content::Broken => Reach::No,
     }
 }

@@ -2,11 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use super::load::layer_source;
 use super::path::{is_below, resolve};
-use super::rule::{Bases, Effect, Rule, RuleError, Source};
+use super::rule::{Bases, Content, Effect, Rule, RuleError, Source};
+use super::shell::pattern::Reach;
+use super::touch::{Place, reads};
 use crate::protocol::op::Mode;
-use crate::settings::paths::Home;
+use crate::settings::paths::{self, Home};
 use crate::settings::permissions::Layer;
 
 #[derive(Debug, Clone)]
@@ -20,11 +24,14 @@ pub struct View {
     pub working: Vec<PathBuf>,
     /// The user's home, for `~`.
     pub user: Option<PathBuf>,
-    pub protected: Vec<Protected>,
+    /// Shared between copies, as a view is copied for every use of a tool.
+    pub protected: Arc<Vec<Protected>>,
+    /// Files that hold keys.
+    pub secrets: Arc<Vec<Secret>>,
     /// What the agent may write in plan mode.
     pub plan_file: Option<PathBuf>,
     /// Aliases of the shell that commands run in.
-    pub aliases: BTreeMap<String, String>,
+    pub aliases: Arc<BTreeMap<String, String>>,
 }
 
 /// Where an agent stands in its team.
@@ -40,6 +47,48 @@ pub struct Protected {
     pub path: PathBuf,
     pub what: &'static str,
 }
+
+impl Protected {
+    pub(super) fn is_of_system(&self) -> bool {
+        self.what == DEVICE || self.what == KERNEL
+    }
+}
+
+const DEVICE: &str = "a device";
+const KERNEL: &str = "the kernel";
+
+/// A file or directory that holds keys.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Secret {
+    pub path: PathBuf,
+    pub secrecy: Secrecy,
+}
+
+/// How well keys are kept from agents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Secrecy {
+    /// Read only after asking, unless a rule names the path.
+    Asked,
+    /// Never read by a tool.
+    Never,
+}
+
+/// Where keys are in a user's home.
+const KEYS: [&str; 13] = [
+    ".ssh",
+    ".gnupg",
+    ".netrc",
+    ".aws/credentials",
+    ".git-credentials",
+    ".config/git/credentials",
+    ".config/gh/hosts.yml",
+    ".config/gcloud",
+    ".docker/config.json",
+    ".kube/config",
+    ".npmrc",
+    ".pypirc",
+    ".claude.json",
+];
 
 /// The mode as settings write it.
 pub const fn mode_name(mode: Mode) -> &'static str {
@@ -80,18 +129,20 @@ impl View {
             working: vec![cwd.clone()],
             cwd,
             user,
-            protected: Vec::new(),
+            protected: Arc::default(),
+            secrets: Arc::default(),
             plan_file: None,
-            aliases: BTreeMap::new(),
+            aliases: Arc::default(),
         };
-        for (path, what) in [("/dev", "a device"), ("/proc", "the kernel"), ("/sys", "the kernel")]
-        {
+        for (path, what) in [("/dev", DEVICE), ("/proc", KERNEL), ("/sys", KERNEL)] {
             view.protect(Path::new(path), what);
         }
         if let Some(user) = view.user.clone() {
-            for name in [".ssh", ".gnupg", ".netrc", ".aws/credentials", ".git-credentials"] {
+            for name in KEYS {
                 view.protect(&user.join(name), "keys");
+                view.keep_secret(&user.join(name), Secrecy::Asked);
             }
+            view.keep_secret(&user.join(".claude/.credentials.json"), Secrecy::Never);
             for name in ["settings.json", "settings.local.json"] {
                 view.protect(&user.join(".claude").join(name), "settings");
             }
@@ -112,14 +163,33 @@ impl View {
         self.protect(&root.join("session-env"), "what shells begin with");
         self.protect(&root.join("settings.json"), "settings");
         self.protect(&root.join("settings.local.json"), "settings");
+        self.keep_secret(&root.join(".credentials.json"), Secrecy::Never);
+        if let Some(config) = paths::config_dir() {
+            self.keep_secret(&config, Secrecy::Never);
+        }
+    }
+
+    /// Keeps a file, and all below it, from being read; what is never read is never written.
+    pub fn keep_secret(&mut self, path: &Path, secrecy: Secrecy) {
+        if secrecy == Secrecy::Never {
+            self.protect(path, "keys");
+        }
+        let secrets = Arc::make_mut(&mut self.secrets);
+        for path in [resolve(&self.cwd, path), self.cwd.join(path)] {
+            let one = Secret { path, secrecy };
+            if !secrets.contains(&one) {
+                secrets.push(one);
+            }
+        }
     }
 
     pub fn protect(&mut self, path: &Path, what: &'static str) {
         // Both the path and where it leads: a link must not be replaced either.
+        let protected = Arc::make_mut(&mut self.protected);
         for path in [resolve(&self.cwd, path), self.cwd.join(path)] {
             let one = Protected { path, what };
-            if !self.protected.contains(&one) {
-                self.protected.push(one);
+            if !protected.contains(&one) {
+                protected.push(one);
             }
         }
     }
@@ -145,12 +215,14 @@ impl View {
     }
 
     /// The rules and directories of one settings file. What cannot be understood is handed back;
-    /// the rest holds.
+    /// the rest holds. In place of a rule that forbids or asks, all uses of its tool are asked.
     pub fn add_layer(&mut self, layer: &Layer) -> Vec<RuleError> {
         let bases =
             Bases { cwd: self.cwd.clone(), user: self.user.clone(), settings: layer.base.clone() };
-        let source = Source::File(layer.file.clone());
-        self.protect(&layer.file, "settings");
+        let source = layer_source(layer);
+        if source != Source::CommandLine {
+            self.protect(&layer.file, "settings");
+        }
         let mut wrong = Vec::new();
         let lists =
             [(Effect::Deny, &layer.deny), (Effect::Ask, &layer.ask), (Effect::Allow, &layer.allow)];
@@ -158,7 +230,10 @@ impl View {
             for text in texts {
                 match Rule::parse(text, effect, source.clone(), &bases) {
                     Ok(rule) => self.rules.push(rule),
-                    Err(error) => wrong.push(error),
+                    Err(error) => {
+                        self.rules.extend(Rule::in_place_of(text, effect, source.clone()));
+                        wrong.push(error);
+                    }
                 }
             }
         }
@@ -174,5 +249,38 @@ impl View {
 
     pub(super) fn protection(&self, path: &Path) -> Option<&Protected> {
         self.protected.iter().find(|protected| is_below(path, &protected.path))
+    }
+
+    /// What would go when all below `dir` is taken away.
+    pub(super) fn protected_below(&self, dir: &Path) -> Option<&Protected> {
+        let mut below = self.protected.iter().filter(|one| is_below(&one.path, dir));
+        below.find(|one| one.path.symlink_metadata().is_ok())
+    }
+
+    /// Whether a place holds keys. A rule that names the path opens what is only asked for.
+    pub(super) fn secret_at(&self, place: &Place) -> Option<(PathBuf, Secrecy)> {
+        let found = self.secrecy(&place.path).max(self.secrecy(&place.given))?;
+        let opens = |rule: &Rule| {
+            rule.effect == Effect::Allow
+                && matches!(*rule.content, Content::Paths(_))
+                && reads(rule, "Read", place) == Reach::Covers
+        };
+        let open = found == Secrecy::Asked && self.rules.iter().any(opens);
+        (!open).then(|| (place.path.clone(), found))
+    }
+
+    fn secrecy(&self, path: &Path) -> Option<Secrecy> {
+        let of_process = path.starts_with("/proc")
+            && path.file_name().is_some_and(|name| name == "environ" || name == "mem");
+        let kept = self.secrets.iter().filter(|secret| is_below(path, &secret.path));
+        let kept = kept.map(|secret| secret.secrecy).max();
+        kept.max(of_process.then_some(Secrecy::Never))
+    }
+
+    /// Keys somewhere below a directory, which are asked for when all of it is searched.
+    pub(super) fn secret_below(&self, dir: &Path) -> Option<(PathBuf, Secrecy)> {
+        let mut below = self.secrets.iter().filter(|secret| is_below(&secret.path, dir));
+        let found = below.find(|secret| secret.path.symlink_metadata().is_ok());
+        found.map(|secret| (secret.path.clone(), Secrecy::Asked))
     }
 }

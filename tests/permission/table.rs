@@ -1,5 +1,7 @@
 //! The table in `tests/fixtures/permissions.yaml`.
 
+use std::sync::Arc;
+
 use quarterdeck::permission::view::mode_named;
 use quarterdeck::permission::{Effect, Seat, View, decide};
 use quarterdeck::protocol::op::Mode;
@@ -16,6 +18,10 @@ fn texts(list: &Yaml) -> Vec<&str> {
 fn view_of(world: &World, group: &Yaml) -> View {
     let mode = group["mode"].as_str().map_or(Mode::Default, |name| mode_named(name).unwrap());
     let mut view = world.view(mode);
+    if let Some(cwd) = group["cwd"].as_str() {
+        view.cwd = world.fill(cwd).into();
+        view.working.push(view.cwd.clone());
+    }
     if group["seat"].as_str() == Some("lead") {
         view.seat = Seat::Lead;
     }
@@ -24,9 +30,8 @@ fn view_of(world: &World, group: &Yaml) -> View {
         view.rules.extend(texts(&group[name]).into_iter().map(|text| world.rule(effect, text)));
     }
     if let Some(aliases) = group["aliases"].as_hash() {
-        for (name, meaning) in aliases {
-            view.aliases.insert(name.as_str().unwrap().into(), meaning.as_str().unwrap().into());
-        }
+        let text = |yaml: &Yaml| yaml.as_str().unwrap().to_owned();
+        view.aliases = Arc::new(aliases.iter().map(|(k, v)| (text(k), text(v))).collect());
     }
     view
 }

@@ -17,12 +17,25 @@ impl World {
     pub fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().canonicalize().unwrap();
-        for name in
-            ["w/src", "w/.claude", "other", "outside/deep", "user", "home/teams", "settings"]
-        {
+        for name in [
+            "w/src",
+            "w/.claude",
+            "w/a/b/c",
+            "w/.git",
+            "w/bare",
+            "other",
+            "outside/deep",
+            "user/.ssh",
+            "home/teams",
+            "settings",
+        ] {
             std::fs::create_dir_all(root.join(name)).unwrap();
         }
         std::fs::write(root.join("w/src/main.rs"), "fn main() {}\n").unwrap();
+        for name in ["w/bare/HEAD", "w/bare/config", "w/.claude/settings.json"] {
+            std::fs::write(root.join(name), "").unwrap();
+        }
+        symlink(root.join("user/.ssh"), root.join("w/tokeys")).unwrap();
         symlink(root.join("outside/deep"), root.join("w/link")).unwrap();
         symlink("/etc/passwd", root.join("w/passwd")).unwrap();
         symlink(root.join("home/teams"), root.join("w/toteams")).unwrap();

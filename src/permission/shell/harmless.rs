@@ -35,7 +35,7 @@ const fn speaker(name: &'static str) -> Looker {
 }
 
 const LOOKERS: &[Looker] = &[
-    looker("ls", "", &[]),
+    looker("ls", "LH", &["--dereference"]),
     looker("cat", "", &[]),
     looker("head", "", &[]),
     looker("tail", "", &[]),
@@ -52,25 +52,25 @@ const LOOKERS: &[Looker] = &[
     looker("comm", "", &[]),
     looker("join", "", &[]),
     looker("cmp", "", &[]),
-    looker("diff", "", &[]),
+    looker("diff", "lr", &["--paginate", "--recursive"]),
     looker("stat", "", &[]),
-    looker("file", "C", &["--compile", "--files-from"]),
-    looker("du", "", &["--files0-from"]),
-    looker("md5sum", "", &[]),
-    looker("sha1sum", "", &[]),
-    looker("sha256sum", "", &[]),
+    looker("file", "CfzZ", &["--compile", "--files-from", "--uncompress", "--uncompress-noreport"]),
+    looker("du", "LD", &["--files0-from", "--dereference"]),
+    looker("md5sum", "c", &["--check"]),
+    looker("sha1sum", "c", &["--check"]),
+    looker("sha256sum", "c", &["--check"]),
     looker("readlink", "", &[]),
     looker("realpath", "", &[]),
-    looker("grep", "", &[]),
-    looker("egrep", "", &[]),
-    looker("fgrep", "", &[]),
-    looker("rg", "z", &["--pre", "--hostname-bin", "--search-zip"]),
+    looker("grep", "R", &["--dereference-recursive"]),
+    looker("egrep", "R", &["--dereference-recursive"]),
+    looker("fgrep", "R", &["--dereference-recursive"]),
+    looker("rg", "zL", &["--pre", "--hostname-bin", "--search-zip", "--follow"]),
     looker(
         "sort",
         "oTS",
         &["--output", "--compress-program", "--temporary-directory", "--files0-from"],
     ),
-    looker("tree", "oR", &["--output"]),
+    looker("tree", "oRl", &["--output", "--fromfile", "--fromtabfile"]),
     looker("cd", "", &[]),
     looker("test", "", &[]),
     Looker { name: "uniq", short: "", long: &[], operands: 1, takes: Harmless::Paths },
@@ -176,10 +176,6 @@ pub(in crate::permission) fn harmless(simple: &Simple) -> Harmless {
     if !simple.env.is_empty() || !name.fixed {
         return Harmless::No;
     }
-    // `test -v` calculates the index of a list, and calculating can run commands.
-    if name.text == "test" && rest.iter().any(|word| word.text.contains('[')) {
-        return Harmless::No;
-    }
     let found = LOOKERS.iter().find(|looker| looker.name == name.text);
     match found {
         // What words become is printed, not opened.
@@ -190,8 +186,9 @@ pub(in crate::permission) fn harmless(simple: &Simple) -> Harmless {
         {
             Harmless::Words
         }
+        Some(_) if name.text == "printf" && rest.first().is_some_and(is_format) => Harmless::Words,
         Some(_) | None if !all_fixed => Harmless::No,
-        Some(looker) if is_clean(looker, rest) => looker.takes,
+        Some(looker) if is_clean(looker, rest) && !is_odd(looker.name, rest) => looker.takes,
         Some(_) => Harmless::No,
         None if name.text == "find" => find(rest),
         None if name.text == "git" => git(rest),
@@ -199,8 +196,35 @@ pub(in crate::permission) fn harmless(simple: &Simple) -> Harmless {
     }
 }
 
+fn is_format(word: &Word) -> bool {
+    word.fixed && !word.text.starts_with('-')
+}
+
+/// Operands that mean more than a file to look at.
+fn is_odd(name: &str, words: &[Word]) -> bool {
+    match name {
+        // Options may stand in a file.
+        "strings" => words.iter().any(|word| word.text.starts_with('@')),
+        // A date that is no format is set.
+        "date" => words.iter().enumerate().any(|(at, word)| {
+            let before = at.checked_sub(1).and_then(|at| words.get(at));
+            let told = before.is_some_and(|word| matches!(&*word.text, "-d" | "--date"));
+            !told && !word.text.starts_with(['-', '+'])
+        }),
+        _ => false,
+    }
+}
+
+/// Behind `--`, and `-` alone, are no options.
+fn operands(words: &[Word]) -> usize {
+    let end = words.iter().position(|word| word.text == "--").unwrap_or(words.len());
+    let (before, behind) = words.split_at(end);
+    let is_operand = |word: &&Word| word.text == "-" || !word.text.starts_with('-');
+    before.iter().filter(is_operand).count() + behind.len().saturating_sub(1)
+}
+
 fn is_clean(looker: &Looker, words: &[Word]) -> bool {
-    let operands = words.iter().filter(|word| !word.text.starts_with('-')).count();
+    let operands = operands(words);
     let clean = |word: &Word| {
         let long = word.text.starts_with("--");
         let name = word.text.split('=').next().unwrap_or_default();
@@ -213,7 +237,10 @@ fn is_clean(looker: &Looker, words: &[Word]) -> bool {
 }
 
 fn find(words: &[Word]) -> Harmless {
-    let acts = |word: &Word| FIND_ACTS.contains(&word.text.as_str()) || word.text == "-okdir";
+    let follows = |word: &Word| matches!(&*word.text, "-L" | "-H" | "-follow");
+    let acts = |word: &Word| {
+        FIND_ACTS.contains(&word.text.as_str()) || word.text == "-okdir" || follows(word)
+    };
     if words.iter().any(acts) { Harmless::No } else { Harmless::Paths }
 }
 
@@ -260,8 +287,49 @@ pub(in crate::permission) fn path_words(simple: &Simple) -> Vec<&str> {
             found.push(text);
         }
         if text.starts_with('-') && !text.starts_with("--") {
-            found.extend(text.get(2..).filter(|tail| !tail.is_empty()));
+            // Any letter may be the one that takes a file.
+            found.extend((2..text.len()).filter_map(|at| text.get(at..)));
         }
     }
     found
+}
+
+/// Whether a command looks at all that is below the places that it names.
+pub(in crate::permission) fn goes_deep(simple: &Simple) -> bool {
+    let Some((name, rest)) = simple.words.split_first() else { return false };
+    let has = |letter: char, long: &str| {
+        rest.iter().any(|word| {
+            let text = word.text.as_str();
+            let short = text.starts_with('-') && !text.starts_with("--") && text.contains(letter);
+            short || (text.len() > 4 && long.starts_with(text))
+        })
+    };
+    match name.text.as_str() {
+        "rg" => true,
+        "grep" | "egrep" | "fgrep" => {
+            has('r', "--recursive") || has('R', "--dereference-recursive")
+        }
+        _ => false,
+    }
+}
+
+/// Whether a command may write the files it names, as far as its name and options tell. What is
+/// not known to only look may.
+pub(in crate::permission) fn may_write(simple: &Simple) -> bool {
+    let Some((name, rest)) = simple.words.split_first() else { return false };
+    if name.text.contains('/') {
+        return true;
+    }
+    let only_reads = ["jq", "yq", "less", "more", "bat", "awk", "source", "."];
+    let adds = ["add", "commit", "stash", "grep", "cat-file", "check-ignore"];
+    match LOOKERS.iter().find(|looker| looker.name == name.text) {
+        Some(looker) => !is_clean(looker, rest),
+        None if name.text == "git" => {
+            let command = rest.iter().find(|word| !word.text.starts_with('-'));
+            let command = command.map_or("", |word| word.text.as_str());
+            !adds.contains(&command) && GIT.iter().all(|(name, _)| *name != command)
+        }
+        None if name.text == "find" => find(rest) == Harmless::No,
+        None => !only_reads.contains(&name.text.as_str()),
+    }
 }

@@ -4,6 +4,8 @@
 //! are not known here, and places where our own reading of words differs from the parser's, make
 //! the command "not understood", which is never allowed without asking.
 
+mod builtin;
+mod git;
 mod harmless;
 pub(super) mod pattern;
 mod walk;
@@ -13,7 +15,7 @@ mod wrapper;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-pub(super) use harmless::{Harmless, harmless, path_words};
+pub(super) use harmless::{Harmless, goes_deep, harmless, may_write, path_words};
 pub use word::Word;
 
 /// Longer commands are asked about.
@@ -65,6 +67,8 @@ pub struct Redirect {
 pub struct Analysis {
     pub commands: Vec<Simple>,
     pub redirects: Vec<Redirect>,
+    /// Whether parts of it may run more than once.
+    pub repeats: bool,
     /// Why not all of it is understood. What was found still stands in the lists.
     pub unclear: Option<String>,
 }

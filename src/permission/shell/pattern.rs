@@ -54,21 +54,26 @@ impl CommandPattern {
 
     /// Whether the rule allows this command: nothing may stand in front that it does not mention.
     pub(in crate::permission) fn allows(&self, simple: &Simple) -> bool {
-        let all: Vec<Word> = simple.env.iter().chain(&simple.words).cloned().collect();
-        self.reach(&all) == Reach::Covers
+        self.reach(simple.env.iter().chain(&simple.words)) == Reach::Covers
     }
 
     /// Whether the rule speaks of this command, whatever stands in front of it and however its
     /// program is reached.
     pub(in crate::permission) fn concerns(&self, simple: &Simple) -> Reach {
-        let with_env: Vec<Word> = simple.env.iter().chain(&simple.words).cloned().collect();
+        if self.names_another(simple) {
+            return Reach::No;
+        }
         let mut named = simple.words.clone();
         if let Some(name) = named.first_mut().filter(|name| name.fixed) {
             name.text = base_name(&name.text).to_owned();
         }
         let plain = without_git_options(&named);
-        let ways = [&with_env, &simple.words, &named, &plain];
-        let reaches = ways.map(|words| self.reach(words));
+        let reaches = [
+            self.reach(simple.env.iter().chain(&simple.words)),
+            self.reach(simple.words.iter()),
+            self.reach(named.iter()),
+            self.reach(plain.iter()),
+        ];
         if reaches.contains(&Reach::Covers) {
             Reach::Covers
         } else if reaches.contains(&Reach::May) {
@@ -78,20 +83,32 @@ impl CommandPattern {
         }
     }
 
-    fn reach(&self, words: &[Word]) -> Reach {
+    /// Whether the program is surely not the one that the rule begins with. Most are not.
+    fn names_another(&self, simple: &Simple) -> bool {
+        let (Kind::Exactly(wanted) | Kind::Beginning(wanted)) = &self.kind else { return false };
+        match (wanted.first(), simple.words.first()) {
+            (Some(wanted), Some(name)) if simple.env.is_empty() && name.fixed => {
+                name.text != *wanted && base_name(&name.text) != wanted
+            }
+            (_, _) => false,
+        }
+    }
+
+    fn reach<'w>(&self, words: impl Iterator<Item = &'w Word> + Clone) -> Reach {
         match &self.kind {
             Kind::Exactly(wanted) => {
-                let same = reach_beginning(wanted, words);
-                if same == Reach::Covers && wanted.len() != words.len() { Reach::No } else { same }
+                let same = reach_beginning(wanted, words.clone());
+                let longer = same == Reach::Covers && words.count() != wanted.len();
+                if longer { Reach::No } else { same }
             }
             Kind::Beginning(wanted) => reach_beginning(wanted, words),
             Kind::Wild(parts) => {
-                let text: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
-                match wild(parts, &text.join(" ")) {
-                    true if words.iter().all(|word| word.fixed) => Reach::Covers,
-                    true => Reach::May,
-                    false if words.iter().all(|word| word.fixed) => Reach::No,
-                    false => Reach::May,
+                let text: Vec<&str> = words.clone().map(|word| word.text.as_str()).collect();
+                let fixed = words.clone().all(|word| word.fixed);
+                match (wild(parts, &text.join(" ")), fixed) {
+                    (true, true) => Reach::Covers,
+                    (false, true) => Reach::No,
+                    (_, false) => Reach::May,
                 }
             }
         }
@@ -110,9 +127,9 @@ fn words(text: &str) -> Vec<String> {
     }
 }
 
-fn reach_beginning(wanted: &[String], words: &[Word]) -> Reach {
-    for (at, wanted) in wanted.iter().enumerate() {
-        match words.get(at) {
+fn reach_beginning<'w>(wanted: &[String], mut words: impl Iterator<Item = &'w Word>) -> Reach {
+    for wanted in wanted {
+        match words.next() {
             Some(word) if !word.fixed => return Reach::May,
             Some(word) if word.text == *wanted => {}
             Some(_) | None => return Reach::No,

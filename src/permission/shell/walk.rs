@@ -1,9 +1,12 @@
 //! The walk over the syntax tree. What is not in these lists is not understood.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use tree_sitter::{Node, Parser, Tree};
 
+use super::builtin;
 use super::word::{self, Word};
 use super::wrapper::{self, Inner};
 use super::{Analysis, DEEPEST, Direction, Part, Redirect, Setting, Simple, gather};
@@ -30,10 +33,19 @@ pub(super) fn program(source: &str, setting: Setting<'_>, depth: usize, into: &m
     Walk { source, setting, depth, into }.node(root, 0);
 }
 
-fn parse(source: &str) -> Option<Tree> {
+thread_local! {
+    /// Making a parser costs more than most commands do.
+    static PARSER: RefCell<Option<Parser>> = RefCell::new(new_parser());
+}
+
+fn new_parser() -> Option<Parser> {
     let mut parser = Parser::new();
     parser.set_language(&tree_sitter_bash::LANGUAGE.into()).ok()?;
-    parser.parse(source, None)
+    Some(parser)
+}
+
+fn parse(source: &str) -> Option<Tree> {
+    PARSER.with(|parser| parser.try_borrow_mut().ok()?.as_mut()?.parse(source, None))
 }
 
 /// Between tokens only blanks, line ends and continued lines may stand: the parser passes over
@@ -101,12 +113,17 @@ impl<'a> Walk<'a, '_> {
             "ERROR" | "program" | "list" | "pipeline" | "subshell" | "negated_command"
             | "if_statement" | "elif_clause" | "else_clause" | "while_statement" | "do_group"
             | "case_statement" | "case_item" | "for_statement" => {
+                self.repeats(node);
                 self.children(node, deep);
             }
             "compound_statement" if self.text(node).starts_with("((") => {
                 self.into.not_understood("it calculates with `((`");
             }
-            "compound_statement" | "function_definition" => self.children(node, deep),
+            "compound_statement" => self.children(node, deep),
+            "function_definition" => {
+                self.into.repeats = true;
+                self.children(node, deep);
+            }
             "redirected_statement" => {
                 self.children(node, deep);
                 if node.child_by_field_name("body").is_none() {
@@ -132,6 +149,15 @@ impl<'a> Walk<'a, '_> {
                 self.word(node, deep);
             }
             kind => self.into.not_understood(format!("it has a part not analysed here, {kind}")),
+        }
+    }
+
+    /// Notes loops, and what they set.
+    fn repeats(&mut self, node: Node<'_>) {
+        self.into.repeats |= matches!(node.kind(), "for_statement" | "while_statement");
+        let variable = node.child_by_field_name("variable");
+        if variable.is_some_and(|name| !builtin::is_own_variable(self.text(name))) {
+            self.into.not_understood("a loop sets a variable that programs may obey");
         }
     }
 
@@ -183,8 +209,9 @@ impl<'a> Walk<'a, '_> {
                 self.expansion(node, deep + 1);
             }
             "arithmetic_expansion" => {
-                let plain = |c: char| c.is_ascii_digit() || " +-*/%()$".contains(c);
-                if !self.text(node).chars().all(plain) {
+                // A variable may hold the index of a list, and that may run commands.
+                let plain = |c: char| c.is_ascii_digit() || " +-*/%()".contains(c);
+                if !self.text(node).trim_start_matches('$').chars().all(plain) {
                     self.into.not_understood("it calculates with more than numbers");
                 }
                 holes.push(node.byte_range());
@@ -276,22 +303,51 @@ impl<'a> Walk<'a, '_> {
                 }
             }
         }
-        Word { text: self.text(node).to_owned(), fixed, quoted: false }
+        Word { text: self.text(node).to_owned(), fixed, quoted: false, one: true }
     }
 
     fn test(&mut self, node: Node<'_>, deep: usize) {
-        // In `[[ … ]]` numbers are calculated, and a list index in them can run commands.
-        if self.text(node).contains("[$") || self.text(node).contains("-v") {
-            self.into.not_understood("a test looks into a list");
-        }
-        self.expansion(node, deep + 1);
         let text = self.text(node);
+        let mut words = vec![Word::plain("[")];
+        if text.starts_with("[[") {
+            self.expansion(node, deep + 1);
+            if let Some(why) = builtin::double_test_doubt(text) {
+                self.into.not_understood(why);
+            }
+        } else {
+            self.test_words(node, deep, &mut words);
+        }
         if text.contains('`') || text.contains("$(") {
             self.into.not_understood("a test runs a command");
         } else if !text.starts_with("[[") && text.contains(['<', '>']) {
             self.into.not_understood("a test redirects");
         }
-        self.push(Simple { env: Vec::new(), words: vec![Word::plain("[")], part: Part::Own });
+        words.push(Word::plain("]"));
+        self.push(Simple { env: Vec::new(), words, part: Part::Own });
+    }
+
+    /// The words between `[` and `]`, which are those of a command.
+    fn test_words(&mut self, node: Node<'_>, deep: usize, words: &mut Vec<Word>) {
+        let mut cursor = node.walk();
+        let mut end = node.start_byte();
+        for child in node.children(&mut cursor) {
+            if child.start_byte() == end && end > node.start_byte() {
+                self.into.not_understood("two words of a test are one to a shell");
+            }
+            end = child.end_byte();
+            match child.kind() {
+                "[" | "]" => {}
+                "unary_expression" | "binary_expression" | "parenthesized_expression" => {
+                    self.test_words(child, deep + 1, words);
+                }
+                kind if is_word(kind) => words.push(self.word(child, deep + 1)),
+                _ if !child.is_named() => words.push(Word::plain(self.text(child))),
+                kind => {
+                    self.into.not_understood(format!("a test holds {kind}"));
+                    self.expansion(child, deep + 1);
+                }
+            }
+        }
     }
 
     fn redirect(&mut self, node: Node<'_>, deep: usize) {
@@ -318,7 +374,12 @@ impl<'a> Walk<'a, '_> {
             let words = targets.split_off(1);
             self.push(Simple { env: Vec::new(), words, part: Part::Own });
         }
-        let Some(direction) = direction else { return };
+        let Some(direction) = direction else {
+            if !targets.is_empty() {
+                self.into.not_understood("words stand behind a redirection");
+            }
+            return;
+        };
         for target in targets {
             let digits = |text: &str| text.chars().all(|c| c.is_ascii_digit() || c == '-');
             if !(copies && target.fixed && digits(&target.text)) {
@@ -359,7 +420,7 @@ impl<'a> Walk<'a, '_> {
         if mark != word {
             return;
         }
-        let commands = body.contains('`') || body.contains("$(") || body.contains("${");
+        let commands = ["`", "$(", "${", "$["].iter().any(|sign| body.contains(sign));
         if commands && body.contains('\\') {
             self.into.not_understood("a here-document has expansions and backslashes");
         }
@@ -368,8 +429,9 @@ impl<'a> Walk<'a, '_> {
         let start = node.start_byte();
         let seen = |at: usize| holes.iter().any(|hole| hole.contains(&(start + at)));
         let body = self.text(node);
-        let overlooked =
-            ["`", "$(", "${"].iter().any(|sign| body.match_indices(sign).any(|(at, _)| !seen(at)));
+        let overlooked = ["`", "$(", "${", "$["]
+            .iter()
+            .any(|sign| body.match_indices(sign).any(|(at, _)| !seen(at)));
         if overlooked {
             self.into.not_understood("an expansion in a here-document is not analysed");
         }
@@ -387,6 +449,9 @@ impl<'a> Walk<'a, '_> {
         if name.is_some_and(|name| !name.quoted && RESERVED.contains(&name.text.as_str())) {
             self.into.not_understood("a word of the language stands where a program should");
         }
+        if let Some(why) = builtin::doubt(&simple) {
+            self.into.not_understood(why);
+        }
         if let Some(expanded) = self.alias(&simple) {
             simple.part = Part::Passing;
             self.into.commands.push(simple);
@@ -394,25 +459,41 @@ impl<'a> Walk<'a, '_> {
         }
         let unwrapped = wrapper::unwrap(&simple);
         simple.part = unwrapped.part;
+        let reads = unwrapped.inner.iter().any(|inner| matches!(inner, Inner::Script { .. }));
+        if reads && !simple.env.is_empty() {
+            // What stands in front of it holds for all of the script.
+            simple.part = Part::Own;
+        }
         let env = simple.env.clone();
         self.into.redirects.extend(unwrapped.redirects);
         self.into.commands.push(simple);
         for inner in unwrapped.inner {
-            match inner {
-                Inner::Unclear(why) => self.into.not_understood(why),
-                Inner::Script(text) => gather(&text, self.setting, self.depth + 1, self.into),
-                Inner::Command { env: more, words } => {
-                    let env = env.iter().cloned().chain(more).collect();
-                    let (source, setting, depth) = (self.source, self.setting, self.depth + 1);
-                    let mut below = Walk { source, setting, depth, into: self.into };
-                    below.push(Simple { env, words, part: Part::Own });
-                }
+            self.inner(inner, &env);
+        }
+    }
+
+    fn inner(&mut self, inner: Inner, env: &[Word]) {
+        let depth = self.depth + 1;
+        match inner {
+            Inner::Unclear(why) => self.into.not_understood(why),
+            Inner::Script { text, own_shell } => {
+                // A shell of its own does not know the aliases of this one.
+                let none = BTreeMap::new();
+                let Setting { user, aliases } = self.setting;
+                let aliases = if own_shell { &none } else { aliases };
+                gather(&text, Setting { user, aliases }, depth, self.into);
+            }
+            Inner::Command { env: more, words } => {
+                let env = env.iter().cloned().chain(more).collect();
+                let (source, setting) = (self.source, self.setting);
+                let mut below = Walk { source, setting, depth, into: self.into };
+                below.push(Simple { env, words, part: Part::Own });
             }
         }
     }
 
     /// What the command is when its name is an alias.
-    fn alias(&self, simple: &Simple) -> Option<String> {
+    fn alias(&mut self, simple: &Simple) -> Option<String> {
         let name = simple.words.first().filter(|name| name.fixed && !name.quoted)?;
         let meaning = self.setting.aliases.get(&name.text)?;
         let own = meaning.split_whitespace().next() == Some(&name.text);
@@ -426,8 +507,14 @@ impl<'a> Walk<'a, '_> {
                 "$_".to_owned()
             }
         };
-        let rest: Vec<String> = simple.words.iter().skip(1).map(quoted).collect();
-        Some(format!("{meaning} {}", rest.join(" ")))
+        if meaning.ends_with([' ', '\t']) && simple.words.len() > 1 {
+            // Then the next word may be an alias too.
+            self.into.not_understood("an alias goes on in the next word");
+        }
+        let env = simple.env.iter().map(|word| word.text.clone());
+        let rest = simple.words.iter().skip(1).map(quoted);
+        let all: Vec<String> = env.chain([meaning.clone()]).chain(rest).collect();
+        Some(all.join(" "))
     }
 }
 
@@ -466,5 +553,7 @@ fn is_plain_expansion(text: &str) -> bool {
     let name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let rest = inner.trim_start_matches('#').trim_start_matches(name);
     let plain = |c: char| name(c) || ":-#%./* ".contains(c);
-    rest.chars().all(plain)
+    // `${x:y}` calculates with y.
+    let known = rest.is_empty() || rest.starts_with(['-', '#', '%', '/']) || rest.starts_with(":-");
+    known && rest.chars().all(plain)
 }

@@ -14,17 +14,19 @@ pub struct Word {
     pub fixed: bool,
     /// Whether any of it was quoted, which keeps aliases from being looked up.
     pub quoted: bool,
+    /// Whether it is one argument whatever it becomes: fixed, or in double quotes.
+    pub one: bool,
 }
 
 impl Word {
     /// A word that is what it says.
     pub fn plain(text: &str) -> Self {
-        Self { text: text.to_owned(), fixed: true, quoted: false }
+        Self { text: text.to_owned(), fixed: true, quoted: false, one: true }
     }
 
     /// A word that nobody knows before the command runs.
     pub fn unknown() -> Self {
-        Self { text: "…".to_owned(), fixed: false, quoted: false }
+        Self { text: "…".to_owned(), fixed: false, quoted: false, one: false }
     }
 }
 
@@ -43,12 +45,14 @@ pub(super) fn read(
         text: String::new(),
         fixed: true,
         quoted: false,
+        one: true,
+        user,
     };
-    reader.tilde(user);
+    reader.tilde();
     reader.unquoted()?;
     let written = source.get(range).unwrap_or_default();
     let text = if reader.fixed { reader.text } else { written.to_owned() };
-    Ok(Word { text, fixed: reader.fixed, quoted: reader.quoted })
+    Ok(Word { text, fixed: reader.fixed, quoted: reader.quoted, one: reader.one })
 }
 
 struct Reader<'a> {
@@ -59,6 +63,8 @@ struct Reader<'a> {
     text: String,
     fixed: bool,
     quoted: bool,
+    one: bool,
+    user: Option<&'a Path>,
 }
 
 impl Reader<'_> {
@@ -72,19 +78,21 @@ impl Reader<'_> {
         Some(next)
     }
 
-    fn skip_hole(&mut self) -> bool {
+    fn skip_hole(&mut self, in_quotes: bool) -> bool {
         let hole = self.holes.iter().find(|hole| hole.start == self.at && !hole.is_empty());
         let Some(hole) = hole else { return false };
+        let lists = self.source.get(hole.clone()).is_some_and(|text| text.contains('@'));
+        self.one &= in_quotes && !lists;
         self.at = hole.end;
         self.fixed = false;
         true
     }
 
-    fn tilde(&mut self, user: Option<&Path>) {
+    fn tilde(&mut self) {
         if !self.rest().starts_with('~') {
             return;
         }
-        match user {
+        match self.user {
             Some(user) if self.rest() == "~" || self.rest().starts_with("~/") => {
                 self.at += 1;
                 self.text.push_str(&user.to_string_lossy());
@@ -93,12 +101,22 @@ impl Reader<'_> {
         }
     }
 
+    /// In `NAME=~/x` a home directory is meant too, also behind a command.
+    fn equals(&mut self) {
+        let name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let first = !self.quoted && self.text.chars().all(name);
+        self.text.push('=');
+        if first {
+            self.tilde();
+        }
+    }
+
     fn unquoted(&mut self) -> Result<(), String> {
         if self.rest().starts_with('#') {
             return Err("a word begins with `#`".to_owned());
         }
         loop {
-            if self.skip_hole() {
+            if self.skip_hole(false) {
                 continue;
             }
             let Some(c) = self.next() else { return Ok(()) };
@@ -119,14 +137,21 @@ impl Reader<'_> {
                     return Err(format!("{c:?} stands in what the parser took for a word"));
                 }
                 '*' | '?' | '[' => self.open(c),
-                '{' if !self.rest().starts_with('}') => self.open(c),
+                '{' if !self.is_lone_pair() => self.open(c),
+                '=' => self.equals(),
                 plain => self.text.push(plain),
             }
         }
     }
 
+    /// `{}` alone, as `find` and `xargs` take it.
+    fn is_lone_pair(&self) -> bool {
+        self.text.is_empty() && !self.quoted && self.rest() == "}"
+    }
+
     fn open(&mut self, c: char) {
         self.fixed = false;
+        self.one = false;
         self.text.push(c);
     }
 
@@ -171,7 +196,7 @@ impl Reader<'_> {
     fn double(&mut self) -> Result<(), String> {
         self.quoted = true;
         loop {
-            if self.skip_hole() {
+            if self.skip_hole(true) {
                 continue;
             }
             match self.next() {

@@ -1,6 +1,7 @@
 //! Programs that run other programs: what they would run is listed beside them.
 
-use super::{Direction, Part, Redirect, Simple, Word};
+use super::git;
+use super::{Part, Redirect, Simple, Word};
 
 /// Something that a command would run in turn.
 #[derive(Debug)]
@@ -8,7 +9,11 @@ pub(super) enum Inner {
     /// Words that are run as they are.
     Command { env: Vec<Word>, words: Vec<Word> },
     /// A text that a shell reads.
-    Script(String),
+    Script {
+        text: String,
+        /// Whether that shell is another one.
+        own_shell: bool,
+    },
     /// It runs something, and nobody can say what.
     Unclear(String),
 }
@@ -22,7 +27,7 @@ pub(super) struct Unwrapped {
 }
 
 impl Unwrapped {
-    fn of(part: Part, inner: Vec<Inner>) -> Self {
+    pub(super) fn of(part: Part, inner: Vec<Inner>) -> Self {
         Self { part, inner, redirects: Vec::new() }
     }
 
@@ -30,6 +35,52 @@ impl Unwrapped {
         Self::of(Part::Own, Vec::new())
     }
 }
+
+/// Programs that run commands in ways that are not analysed.
+const OPAQUE: [&str; 42] = [
+    "parallel",
+    "su",
+    "script",
+    "ssh",
+    "coproc",
+    "unshare",
+    "chroot",
+    "nsenter",
+    "fish",
+    "flock",
+    "entr",
+    "expect",
+    "csh",
+    "tcsh",
+    "mksh",
+    "yash",
+    "rbash",
+    "pwsh",
+    "strace",
+    "ltrace",
+    "taskset",
+    "chrt",
+    "prlimit",
+    "setpriv",
+    "runuser",
+    "pkexec",
+    "systemd-run",
+    "unbuffer",
+    "xvfb-run",
+    "dbus-run-session",
+    "numactl",
+    "fakeroot",
+    "firejail",
+    "bwrap",
+    "at",
+    "batch",
+    "run-parts",
+    "toybox",
+    "gosu",
+    "start-stop-daemon",
+    "rlwrap",
+    "hyperfine",
+];
 
 /// The options of a wrapper that are known. Any other makes it unclear.
 struct Options {
@@ -50,7 +101,15 @@ pub(super) fn unwrap(simple: &Simple) -> Unwrapped {
     let Some((name, rest)) = simple.words.split_first().filter(|(name, _)| name.fixed) else {
         return Unwrapped::own();
     };
-    let name = base_name(&name.text);
+    let mut unwrapped = named(base_name(&name.text), rest);
+    if name.text.contains('/') {
+        // A program in another place is another program, whatever it is called.
+        unwrapped.part = Part::Own;
+    }
+    unwrapped
+}
+
+fn named(name: &str, rest: &[Word]) -> Unwrapped {
     if let Some((part, options)) = runner(name) {
         return Unwrapped::of(part, run(name, rest, &options));
     }
@@ -58,13 +117,15 @@ pub(super) fn unwrap(simple: &Simple) -> Unwrapped {
         "env" => env(rest),
         "xargs" => xargs(rest),
         "bash" | "sh" | "zsh" | "dash" | "ksh" | "ash" | "busybox" => shell(name, rest),
-        "eval" => Unwrapped::of(Part::Passing, vec![script(rest)]),
-        "watch" => Unwrapped::of(Part::Own, vec![script(rest)]),
-        "trap" => Unwrapped::of(Part::Own, rest.first().map(text).into_iter().collect()),
+        "eval" => Unwrapped::of(Part::Passing, vec![script(behind_dashes(rest), false)]),
+        "watch" => watch(rest),
+        "trap" => {
+            let code = behind_dashes(rest).first().map(|word| text(word, false));
+            Unwrapped::of(Part::Own, code.into_iter().collect())
+        }
         "find" => find(rest),
-        "git" => git(rest),
-        "parallel" | "su" | "script" | "ssh" | "coproc" | "unshare" | "chroot" | "nsenter"
-        | "fish" | "flock" | "entr" | "expect" => {
+        "git" => git::unwrap(rest),
+        _ if OPAQUE.contains(&name) => {
             let why = format!("`{name}` runs commands that are not analysed");
             Unwrapped::of(Part::Own, vec![Inner::Unclear(why)])
         }
@@ -99,8 +160,36 @@ fn run(name: &str, words: &[Word], options: &Options) -> Vec<Inner> {
     match behind_options(name, words, options) {
         Err(why) => vec![Inner::Unclear(why)],
         Ok([]) => Vec::new(),
-        Ok(words) => vec![Inner::Command { env: Vec::new(), words: words.to_vec() }],
+        // `time` is a word of the language: aliases are looked up behind it, and only there.
+        Ok(words) => vec![command(words, name == "time")],
     }
+}
+
+/// A command with what it sets in front (`sudo A=1 rm`).
+fn command(words: &[Word], with_aliases: bool) -> Inner {
+    let set = words.iter().take_while(|word| word.text.contains('=')).count();
+    let (env, words) = words.split_at(set);
+    let mut words = words.to_vec();
+    if let Some(name) = words.first_mut() {
+        name.quoted |= !with_aliases;
+    }
+    Inner::Command { env: env.to_vec(), words }
+}
+
+fn behind_dashes(words: &[Word]) -> &[Word] {
+    match words.split_first() {
+        Some((first, rest)) if first.text == "--" => rest,
+        Some(_) | None => words,
+    }
+}
+
+fn watch(words: &[Word]) -> Unwrapped {
+    let options = Options { flags: &["-d", "-t", "-x", "-e", "-g"], valued: &["-n"], operands: 0 };
+    let inner = match behind_options("watch", words, &options) {
+        Err(why) => Inner::Unclear(why),
+        Ok(words) => script(words, true),
+    };
+    Unwrapped::of(Part::Own, vec![inner])
 }
 
 /// What stands behind the options of a wrapper and its operands.
@@ -136,14 +225,11 @@ fn env(words: &[Word]) -> Unwrapped {
         Ok(words) => words,
         Err(why) => return Unwrapped::of(Part::Own, vec![Inner::Unclear(why)]),
     };
-    let set = words.iter().take_while(|word| word.text.contains('=')).count();
-    let (env, words) = words.split_at(set);
-    if words.is_empty() {
+    if words.iter().all(|word| word.text.contains('=')) {
         // It prints the environment, which may hold secrets.
         return Unwrapped::own();
     }
-    let inner = Inner::Command { env: env.to_vec(), words: words.to_vec() };
-    Unwrapped::of(Part::Passing, vec![inner])
+    Unwrapped::of(Part::Passing, vec![command(words, false)])
 }
 
 fn xargs(words: &[Word]) -> Unwrapped {
@@ -164,8 +250,8 @@ fn xargs(words: &[Word]) -> Unwrapped {
                 Some(mark) if word.text.contains(&mark.text) => Word::unknown(),
                 Some(_) | None => word.clone(),
             };
-            let words = command.iter().map(replaced).chain([Word::unknown()]).collect();
-            Unwrapped::of(Part::Passing, vec![Inner::Command { env: Vec::new(), words }])
+            let words: Vec<Word> = command.iter().map(replaced).chain([Word::unknown()]).collect();
+            Unwrapped::of(Part::Passing, vec![self::command(&words, false)])
         }
     }
 }
@@ -174,41 +260,41 @@ fn xargs(words: &[Word]) -> Unwrapped {
 fn shell(name: &str, words: &[Word]) -> Unwrapped {
     let unclear = |why: &str| Unwrapped::of(Part::Own, vec![Inner::Unclear(why.to_owned())]);
     let mut words = words;
+    let mut is_code = false;
     while let Some((word, rest)) = words.split_first() {
         let flag = word.text.strip_prefix('-').filter(|flag| !flag.starts_with('-'));
         if !word.fixed {
             return unclear("which script a shell runs is known only when it runs");
         }
         match flag {
-            Some(flag) if flag.contains('c') => {
-                let Some(code) = rest.first() else { return Unwrapped::own() };
-                return Unwrapped::of(Part::Passing, vec![text(code)]);
-            }
-            Some(flag) if flag.chars().all(|c| "leuxv".contains(c)) && !flag.is_empty() => {
+            // The text is the first word that is no option, wherever the `c` stands.
+            Some(flag) if flag.chars().all(|c| "celuxv".contains(c)) && !flag.is_empty() => {
+                is_code |= flag.contains('c');
                 words = rest;
             }
             Some(_) => return unclear("an option of a shell is not known here"),
-            None if word.text.starts_with('-') || name == "busybox" => {
+            None if word.text.starts_with(['-', '+']) || name == "busybox" => {
                 return unclear("an option of a shell is not known here");
             }
+            None if is_code => return Unwrapped::of(Part::Passing, vec![text(word, true)]),
             None => return Unwrapped::own(),
         }
     }
     unclear("a shell takes its commands from its input")
 }
 
-fn text(word: &Word) -> Inner {
+fn text(word: &Word, own_shell: bool) -> Inner {
     if word.fixed {
-        Inner::Script(word.text.clone())
+        Inner::Script { text: word.text.clone(), own_shell }
     } else {
         Inner::Unclear("which commands a shell gets is known only when it runs".to_owned())
     }
 }
 
-fn script(words: &[Word]) -> Inner {
+fn script(words: &[Word], own_shell: bool) -> Inner {
     if words.iter().all(|word| word.fixed) {
         let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
-        Inner::Script(texts.join(" "))
+        Inner::Script { text: texts.join(" "), own_shell }
     } else {
         Inner::Unclear("which commands a shell gets is known only when it runs".to_owned())
     }
@@ -216,6 +302,9 @@ fn script(words: &[Word]) -> Inner {
 
 fn find(words: &[Word]) -> Unwrapped {
     let mut inner = Vec::new();
+    if words.iter().any(|word| !word.fixed) {
+        inner.push(Inner::Unclear("what `find` does is known only when it runs".to_owned()));
+    }
     let runs = |word: &Word| matches!(&*word.text, "-exec" | "-execdir" | "-ok" | "-okdir");
     let ends = |word: &Word| word.text == ";" || word.text == "+";
     let mut rest = words;
@@ -229,29 +318,9 @@ fn find(words: &[Word]) -> Unwrapped {
             true => Word::unknown(),
             false => word.clone(),
         };
-        let words = behind.iter().take(end).map(named).collect();
-        inner.push(Inner::Command { env: Vec::new(), words });
+        let words: Vec<Word> = behind.iter().take(end).map(named).collect();
+        inner.push(command(&words, false));
         rest = behind.get(end + 1..).unwrap_or_default();
     }
     Unwrapped::of(Part::Own, inner)
-}
-
-/// `git log --output=FILE` writes a file as `>` does.
-fn git(words: &[Word]) -> Unwrapped {
-    let mut redirects = Vec::new();
-    for (at, word) in words.iter().enumerate() {
-        let (flag, value) = match word.text.split_once('=') {
-            Some((flag, value)) => (flag, Some(value.to_owned())),
-            None => (word.text.as_str(), None),
-        };
-        // git takes options that are cut short.
-        if flag.len() > 4 && "--output".starts_with(flag) {
-            let target = match value {
-                Some(value) => Word { text: value, ..word.clone() },
-                None => words.get(at + 1).cloned().unwrap_or_else(Word::unknown),
-            };
-            redirects.push(Redirect { direction: Direction::Write, target });
-        }
-    }
-    Unwrapped { part: Part::Own, inner: Vec::new(), redirects }
 }
