@@ -6,12 +6,16 @@
 
 mod decide;
 pub mod desk;
+pub mod grant;
 pub mod path;
 pub mod question;
+pub mod risk;
 pub mod rule;
 mod run;
+pub mod scope;
 pub mod shell;
 pub mod suggest;
+mod told;
 mod touch;
 pub mod view;
 
