@@ -127,14 +127,23 @@ impl AskDesk {
     ) -> Settled {
         let (id, agent) = (ask.id.clone(), ask.chain.first().cloned());
         // Before the question is put: what comes after that wakes us.
-        let waiter = Waiter { verdicts: self.inner.news.subscribe(), changes: self.inner.changes.subscribe(), views, has_views: true };
+        let waiter = Waiter {
+            verdicts: self.inner.news.subscribe(),
+            changes: self.inner.changes.subscribe(),
+            views,
+            has_views: true,
+        };
         let placed = self.off_thread(move |inner| inner.place(&ask)).await;
         let rev = match placed {
             Some(Ok(Placed::Open(rev))) => rev,
             Some(Ok(Placed::Settled(settled))) => return settled,
             Some(Err(error)) => {
                 let why = format!("the question could not be put: {error}");
-                self.inner.notice(Level::Error, agent.as_ref(), format!("An agent cannot ask: {error}."));
+                self.inner.notice(
+                    Level::Error,
+                    agent.as_ref(),
+                    format!("An agent cannot ask: {error}."),
+                );
                 return Settled::withdrawn(0, why);
             }
             None => return Settled::withdrawn(0, "the session is ending"),
@@ -188,10 +197,18 @@ impl AskDesk {
 
     /// Settles for a waiter. What others did first is taken note of; an error means that the
     /// disk took nothing, which has been told.
-    async fn settle_for(&self, id: &AskId, rev: u32, verdict: Verdict, by: Judge) -> Result<(), ()> {
+    async fn settle_for(
+        &self,
+        id: &AskId,
+        rev: u32,
+        verdict: Verdict,
+        by: Judge,
+    ) -> Result<(), ()> {
         let wanted = id.clone();
         let done = self.off_thread(move |inner| match inner.settle(&wanted, rev, verdict, by) {
-            Err(SettleError::Stale(Stale::Unknown { .. } | Stale::Changed { .. } | Stale::Settled { .. })) => {
+            Err(SettleError::Stale(
+                Stale::Unknown { .. } | Stale::Changed { .. } | Stale::Settled { .. },
+            )) => {
                 inner.look(&wanted.file_stem());
                 Ok(())
             }
@@ -200,7 +217,11 @@ impl AskDesk {
         match done.await {
             Some(Ok(())) => Ok(()),
             Some(Err(error)) => {
-                self.inner.notice(Level::Warning, None, format!("A verdict is not on disk yet: {error}."));
+                self.inner.notice(
+                    Level::Warning,
+                    None,
+                    format!("A verdict is not on disk yet: {error}."),
+                );
                 Err(())
             }
             None => Err(()),

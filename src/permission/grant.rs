@@ -78,8 +78,7 @@ pub(super) struct Gift<'a> {
 
 /// Whether a rule can be used, before anybody relies on it.
 pub fn check(rule: &str, cwd: &Path) -> Result<(), RuleError> {
-    let bases =
-        Bases { cwd: cwd.to_owned(), user: paths::user_dir(), settings: cwd.to_owned() };
+    let bases = Bases { cwd: cwd.to_owned(), user: paths::user_dir(), settings: cwd.to_owned() };
     Rule::parse(rule, Effect::Allow, Source::Session, &bases).map(|_| ())
 }
 
@@ -353,8 +352,7 @@ impl Grants {
             match &record.permit {
                 Permit::Rule(rule) => {
                     let settings = self.base_of(record.lasts, base);
-                    let bases =
-                        Bases { cwd: base.cwd.clone(), user: base.user.clone(), settings };
+                    let bases = Bases { cwd: base.cwd.clone(), user: base.user.clone(), settings };
                     match Rule::parse(rule, Effect::Allow, Source::Session, &bases) {
                         Ok(rule) => view.rules.push(rule),
                         Err(error) => tracing::warn!(%error, "a grant is of no use"),

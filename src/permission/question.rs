@@ -64,7 +64,8 @@ pub fn question(asker: &Asker<'_>, view: &View, why: &Why, suggestions: &[Sugges
 /// A short list, in the order shown: yes, yes for longer, no. The console makes the full menu
 /// from `scope::scopes`; an hour is offered there, since it begins when it is given.
 fn choices(asker: Option<&AgentId>, suggestions: &[Suggestion]) -> Vec<Choice> {
-    let choice = |label: String, verdict| Choice { label, description: None, verdict: Some(verdict) };
+    let choice =
+        |label: String, verdict| Choice { label, description: None, verdict: Some(verdict) };
     let allow = |grant| Verdict::Allow { input: None, grant, remark: None };
     let mut all = vec![choice("Yes, once".to_owned(), allow(None))];
     for suggestion in suggestions {

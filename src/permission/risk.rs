@@ -68,9 +68,10 @@ fn of_command(view: &View, command: &str) -> Risk {
     if analysis.unclear.is_some() || analysis.commands.iter().any(is_grave) {
         return Risk::High;
     }
-    let only_looks = analysis.commands.iter().all(|simple| {
-        super::shell::harmless(simple) != super::shell::Harmless::No
-    });
+    let only_looks = analysis
+        .commands
+        .iter()
+        .all(|simple| super::shell::harmless(simple) != super::shell::Harmless::No);
     let writes = analysis.redirects.iter().any(|file| file.direction == Direction::Write);
     if only_looks && !writes { Risk::Low } else { Risk::Medium }
 }
@@ -108,7 +109,11 @@ mod tests {
             (vec![Access::Read("/etc/x".into())], outside(), Risk::High),
             (vec![Access::Fetch("https://docs.rs".into())], no_rule(), Risk::Low),
             (vec![Access::Write("/w/a".into())], no_rule(), Risk::Medium),
-            (vec![Access::Read("/w/a".into()), Access::Write("/w/b".into())], no_rule(), Risk::Medium),
+            (
+                vec![Access::Read("/w/a".into()), Access::Write("/w/b".into())],
+                no_rule(),
+                Risk::Medium,
+            ),
             (vec![Access::Spawn("general".into())], no_rule(), Risk::Medium),
             (vec![Access::Mcp { server: "a".into(), tool: "b".into() }], no_rule(), Risk::Medium),
             (run("ls -la && cat a"), no_rule(), Risk::Low),

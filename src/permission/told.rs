@@ -61,9 +61,10 @@ impl Told {
 
     /// The file stems of asks about which all was said.
     pub(super) fn done(&self) -> HashSet<String> {
-        let done = self.settled.iter().filter(|(id, rev)| {
-            self.asked.get(*id).is_none_or(|asked| asked <= *rev)
-        });
+        let done = self
+            .settled
+            .iter()
+            .filter(|(id, rev)| self.asked.get(*id).is_none_or(|asked| asked <= *rev));
         done.map(|(id, _)| id.file_stem()).collect()
     }
 }

@@ -84,9 +84,7 @@ impl StateFile {
         let document = Json::parse(&text).map_err(|damage| StoreError::broken(&path, damage))?;
         match document {
             Json::Object(_) => Ok(Some(document)),
-            Json::Scalar(_) | Json::Array(_) => {
-                Err(StoreError::broken(&path, Damage::NotAnObject))
-            }
+            Json::Scalar(_) | Json::Array(_) => Err(StoreError::broken(&path, Damage::NotAnObject)),
         }
     }
 }

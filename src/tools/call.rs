@@ -205,8 +205,7 @@ fn emit_decided(
     source: Option<String>,
 ) {
     let (use_id, tool) = (wanted.id.clone(), wanted.tool.clone());
-    let fact =
-        Fact::Decided { use_id, tool, decision: decision.to_owned(), reason, rule, source };
+    let fact = Fact::Decided { use_id, tool, decision: decision.to_owned(), reason, rule, source };
     cx.journal.emit(Some(&cx.me), fact);
 }
 
@@ -274,8 +273,14 @@ pub struct Started {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fate {
     /// It began and did not end: nobody knows what it did.
-    Interrupted { tool: String, summary: String },
-    Ended { failed: bool, summary: String },
+    Interrupted {
+        tool: String,
+        summary: String,
+    },
+    Ended {
+        failed: bool,
+        summary: String,
+    },
 }
 
 impl Started {
