@@ -55,6 +55,57 @@ pub enum Command {
     /// What tools may do: the rules in force, and what they decide
     #[command(subcommand)]
     Permissions(PermissionsCommand),
+    /// What agents ask, and the answers to it
+    #[command(subcommand)]
+    Asks(AsksCommand),
+}
+
+#[derive(Debug, Subcommand)]
+pub enum AsksCommand {
+    /// What waits for an answer, oldest first
+    List {
+        /// The session: its id, the beginning of it, or `latest`
+        session: String,
+    },
+    /// One ask with its choices, open or settled
+    Show {
+        /// The session: its id, the beginning of it, or `latest`
+        session: String,
+        /// The ask: its id or the beginning of it
+        ask: String,
+    },
+    /// Say yes
+    Approve(Approve),
+    /// Say no
+    Deny {
+        /// The session: its id, the beginning of it, or `latest`
+        session: String,
+        /// The ask: its id or the beginning of it
+        ask: String,
+        /// What the agent is told
+        #[arg(long, value_name = "TEXT")]
+        why: Option<String>,
+    },
+}
+
+#[derive(Debug, Args)]
+pub struct Approve {
+    /// The session: its id, the beginning of it, or `latest`
+    pub session: String,
+    /// The ask: its id or the beginning of it
+    pub ask: String,
+    /// Let the tool run with this input instead, a JSON object
+    #[arg(long, value_name = "JSON")]
+    pub edit_input: Option<String>,
+    /// Don't ask again: session, hour, project or user, for `agent:` or `team:` in front
+    #[arg(long, value_name = "SCOPE")]
+    pub always: Option<String>,
+    /// The rule to give with --always, instead of the suggested one
+    #[arg(long, value_name = "RULE", requires = "always")]
+    pub rule: Option<String>,
+    /// What the agent is told
+    #[arg(long, value_name = "TEXT")]
+    pub why: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -351,6 +402,18 @@ pub enum PermissionsCommand {
         /// The project [default: the current directory]
         #[arg(long, value_name = "DIR")]
         cwd: Option<PathBuf>,
+    },
+    /// What was given to agents while a session ran
+    Grants {
+        /// The session: its id, the beginning of it, or `latest`
+        session: String,
+    },
+    /// Take back what was given
+    Revoke {
+        /// The session: its id, the beginning of it, or `latest`
+        session: String,
+        /// The grant: its id or the beginning of it
+        id: String,
     },
 }
 

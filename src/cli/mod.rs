@@ -4,6 +4,7 @@
 //! `--json`), 2 wrong usage or bad input.
 
 mod args;
+mod asks;
 mod dag;
 mod failure;
 mod log;
@@ -59,9 +60,8 @@ fn dispatch(cli: Cli, out: &mut Out) -> Result<(), Failure> {
         Command::Inbox(inbox) => mail::inbox(&store()?, &inbox, out),
         Command::Playbook(command) => playbook::run(command, out),
         Command::Model(command) => model::run(command, out),
-        Command::Permissions(command) => {
-            permissions::run(&Home::find(cli.home.as_deref())?, command, out)
-        }
+        Command::Permissions(command) => permissions::run(&store()?, command, out),
+        Command::Asks(command) => asks::run(&store()?, command, out),
     }
 }
 

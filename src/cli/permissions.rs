@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::args::{CheckPermission, PermissionsCommand};
+use super::asks;
 use super::failure::Failure;
 use super::out::{Out, table};
 use crate::permission::load::About;
@@ -15,9 +16,13 @@ use crate::protocol::json::from_text;
 use crate::protocol::op::Mode;
 use crate::settings::paths::Home;
 use crate::settings::permissions;
+use crate::store::Store;
 
-pub fn run(home: &Home, command: PermissionsCommand, out: &mut Out) -> Result<(), Failure> {
+pub fn run(store: &Store, command: PermissionsCommand, out: &mut Out) -> Result<(), Failure> {
+    let home = store.home();
     match command {
+        PermissionsCommand::Grants { session } => asks::grants(store, &session, out),
+        PermissionsCommand::Revoke { session, id } => asks::revoke(store, &session, &id, out),
         PermissionsCommand::Check(check) => self::check(home, &check, out),
         PermissionsCommand::List { settings, cwd } => {
             let (view, warnings) = view(home, None, &settings, cwd.as_deref(), out)?;

@@ -6,13 +6,17 @@
 
 mod decide;
 pub mod desk;
+pub mod grant;
 pub mod load;
 pub mod path;
 pub mod question;
+pub mod risk;
 pub mod rule;
 mod run;
+pub mod scope;
 pub mod shell;
 pub mod suggest;
+mod told;
 mod touch;
 pub mod view;
 

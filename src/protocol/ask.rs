@@ -3,12 +3,14 @@
 //! `rev` counts the versions of a question. A verdict names the version it was given for, so
 //! nobody can approve something that changed under their fingers.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
 use super::ids::{AgentId, AskId};
+use super::op::Mode;
 use super::time::Stamp;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -151,14 +153,38 @@ pub enum Verdict {
     Withdrawn { why: String },
 }
 
-/// A rule given with a verdict: "and don't ask again".
+/// What is given with a verdict: "and don't ask again".
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Grant {
-    /// The rule as it is written to settings, `Bash(git status:*)`.
-    pub rule: String,
+    /// All that is needed so that the same goes through: `a && b` may need two rules.
+    pub permits: Vec<Permit>,
     pub to: Grantee,
     pub lasts: Lasts,
+}
+
+/// One thing that is given.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Permit {
+    /// A rule as it is written to settings, `Bash(git status:*)`.
+    Rule(String),
+    /// One more directory to work in.
+    Directory(String),
+    /// The mode that the asker changes to. It is the session's to act on: a mode is no rule.
+    Mode(Mode),
+}
+
+impl fmt::Display for Permit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Rule(rule) => f.write_str(rule),
+            Self::Directory(dir) => write!(f, "directory {dir}"),
+            Self::Mode(mode) => {
+                write!(f, "mode {}", super::json::to_compact(mode).trim_matches('"'))
+            }
+        }
+    }
 }
 
 /// A grant as it was given: to whom, when, and under which name it can be taken back.
@@ -166,12 +192,19 @@ pub struct Grant {
 #[serde(rename_all = "camelCase")]
 pub struct GrantRecord {
     pub id: String,
-    pub rule: String,
+    #[serde(flatten)]
+    pub permit: Permit,
     /// `None`: every agent of the session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentId>,
     pub lasts: Lasts,
     pub at: Stamp,
+    /// The ask that it was given with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ask: Option<AskId>,
+    /// The settings file that it was written to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,5 +1,6 @@
 //! Where files are and what the user configured.
 
+pub mod grants;
 pub mod layers;
 pub mod models;
 pub mod paths;

@@ -109,6 +109,11 @@ impl Home {
         self.asks(session).join(format!("{}.json", ask.file_stem()))
     }
 
+    /// What a session is resumed with: mode, grants, cost, members.
+    pub fn state(&self, session: &SessionId) -> PathBuf {
+        self.session(session).join("state.json")
+    }
+
     /// Files that tell our own processes who holds what.
     pub fn locks(&self) -> PathBuf {
         self.ours().join("locks")

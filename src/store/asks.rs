@@ -21,6 +21,9 @@ use crate::protocol::time::Stamp;
 /// Enough for a tool that writes a large file.
 const LARGEST: u64 = 64 * 1024 * 1024;
 
+/// A file of this name comes and goes when grants were changed by another process.
+pub const GRANTS_CHANGED: &str = ".grants-changed";
+
 /// What the file of an ask holds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AskRecord {
@@ -53,6 +56,14 @@ pub enum SettleError {
     Stale(#[from] Stale),
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+/// Whether what is on disk is this question and still of use to who asks it.
+fn stands(known: &AskRecord, ask: &Ask) -> bool {
+    let same = known.ask.question == ask.question && known.ask.cwd == ask.cwd;
+    let withdrawn =
+        matches!(&known.state, AskState::Settled { verdict: Verdict::Withdrawn { .. }, .. });
+    same && !withdrawn
 }
 
 fn judge(by: &Judge) -> String {
@@ -93,6 +104,30 @@ impl Asks {
         }
     }
 
+    /// Puts a question that may have been put before, by a process that is gone. What is open
+    /// goes on, and a verdict on this very question stands. Whatever else is there (another
+    /// question, one that was withdrawn, or, with `spent`, one whose verdict was used) is
+    /// followed by a new version. A file that cannot be read is set aside.
+    pub fn put_forward(&self, ask: &Ask, spent: bool) -> Result<AskRecord, StoreError> {
+        files::make_dir(&self.store.home().asks(&self.session))?;
+        let mut held = self.enter()?;
+        let known = match self.get(&ask.id) {
+            Err(StoreError::Broken { path, .. }) => {
+                files::set_aside(&path)?;
+                None
+            }
+            found => found?,
+        };
+        let rev = match known {
+            None => ask.rev,
+            Some(known) if !spent && stands(&known, ask) => return Ok(known),
+            Some(known) => known.ask.rev.saturating_add(1),
+        };
+        let record = AskRecord { ask: Ask { rev, ..ask.clone() }, state: AskState::Open };
+        self.put(&mut held, &record)?;
+        Ok(record)
+    }
+
     /// Puts the next version of an open ask in the place of the last.
     pub fn revise(&self, ask: &Ask) -> Result<(), SettleError> {
         let mut held = self.enter()?;
@@ -131,29 +166,59 @@ impl Asks {
 
     /// What waits for a verdict. A broken file is named, left alone, and hides nothing else.
     pub fn open(&self) -> Result<OpenAsks, StoreError> {
-        let dir = self.store.home().asks(&self.session);
-        let unreadable = |source| StoreError::io("read", &dir, source);
-        let entries = match fs::read_dir(&dir) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(OpenAsks::default()),
-            Err(error) => return Err(unreadable(error)),
-        };
         let mut open = OpenAsks::default();
-        for entry in entries {
-            let name = entry.map_err(unreadable)?.file_name();
-            let shown = name.to_string_lossy();
-            if shown.starts_with('.') || !shown.ends_with(".json") {
-                continue;
-            }
-            let path = dir.join(&name);
-            match load(&path) {
-                Ok(Some(AskRecord { ask, state: AskState::Open })) => open.asks.push(ask),
-                Ok(Some(AskRecord { state: AskState::Settled { .. }, .. }) | None) => {}
-                Err(error) => open.problems.push(error.problem_of(&path)),
+        let found = self.each(|_| true, &mut open.problems)?;
+        for record in found {
+            match record.state {
+                AskState::Open => open.asks.push(record.ask),
+                AskState::Settled { .. } => {}
             }
         }
         open.asks.sort_by(|one, two| (one.at, &one.id).cmp(&(two.at, &two.id)));
         Ok(open)
+    }
+
+    /// All asks, open and settled, whose file stem is `wanted`, in no order.
+    pub fn each(
+        &self,
+        wanted: impl Fn(&str) -> bool,
+        problems: &mut Vec<Problem>,
+    ) -> Result<Vec<AskRecord>, StoreError> {
+        let dir = self.store.home().asks(&self.session);
+        let unreadable = |source| StoreError::io("read", &dir, source);
+        let entries = match fs::read_dir(&dir) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(unreadable(error)),
+        };
+        let mut found = Vec::new();
+        for entry in entries {
+            let name = entry.map_err(unreadable)?.file_name();
+            let shown = name.to_string_lossy();
+            let Some(stem) = shown.strip_suffix(".json").filter(|stem| !stem.starts_with('.'))
+            else {
+                continue;
+            };
+            if !wanted(stem) {
+                continue;
+            }
+            let path = dir.join(&name);
+            match load(&path) {
+                Ok(record) => found.extend(record),
+                Err(error) => problems.push(error.problem_of(&path)),
+            }
+        }
+        Ok(found)
+    }
+
+    /// Has whoever watches these asks look at the session's grants too: those are kept in a
+    /// directory where too much happens to be watched.
+    pub fn nudge(&self) -> Result<(), StoreError> {
+        let dir = self.store.home().asks(&self.session);
+        let note = dir.join(GRANTS_CHANGED);
+        files::make_dir(&dir)?;
+        let made = files::create(&note).and_then(|_| fs::remove_file(&note));
+        made.map_err(|source| StoreError::io("write", &note, source))
     }
 
     fn enter(&self) -> Result<Held, StoreError> {

@@ -5,6 +5,7 @@
 //! whatever dies afterwards.
 
 pub mod asks;
+pub mod asks_watch;
 pub mod assignment;
 pub mod error;
 pub mod files;
@@ -17,6 +18,8 @@ mod lock_wait;
 pub mod mailbox;
 pub mod plans;
 pub mod roster;
+pub mod settings_file;
+pub mod state;
 pub mod tasks;
 pub mod transcript;
 pub mod watch;

@@ -1,7 +1,9 @@
 //! One use of a tool, from the model's wish to its result. What must hold across a crash is in
 //! the order: decided, asked and answered on disk, started on disk, run, ended on disk.
 
+use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 use std::time::Instant;
 
 use futures::FutureExt;
@@ -10,11 +12,13 @@ use serde_json::Value;
 use super::registry::ToolSet;
 use super::{Output, Tool, ToolContext};
 use crate::model::Stop;
+use crate::permission::desk::Settled;
 use crate::permission::question::{Asker, question};
 use crate::permission::{Access, Decision, Suggestion, View, Why, decide};
-use crate::protocol::ask::Verdict;
+use crate::protocol::ask::{Judge, Verdict};
 use crate::protocol::content::{Block, Content};
-use crate::protocol::event::Fact;
+use crate::protocol::event::{Event, Fact};
+use crate::protocol::ids::AgentId;
 use crate::store::files;
 
 /// What a model wants done.
@@ -35,7 +39,7 @@ pub struct Call {
     /// What the tool said it would touch, and what was decided upon.
     pub access: Vec<Access>,
     /// What was decided from.
-    pub view: View,
+    pub view: Arc<View>,
 }
 
 impl Call {
@@ -52,10 +56,11 @@ struct Admitted {
     remark: Option<String>,
 }
 
-/// Uses a tool, if it may be used. Whatever happens, there is an output to answer the model with.
+/// Uses a tool, if it may be used. Whatever happens, there is an output to answer the model with,
+/// and the last `Decided` before `ToolStarted` says why it ran.
 pub async fn call(cx: &ToolContext, tools: &ToolSet, wanted: Use, stop: &Stop) -> Output {
     let Some(tool) = tools.get(&wanted.tool) else {
-        return Output::failed(tools.missing(&wanted.tool));
+        return Output::failed(refuse(cx, &wanted, tools.missing(&wanted.tool)));
     };
     let tool = tool.as_ref();
     match admit(cx, tool, &wanted, stop).await {
@@ -71,7 +76,7 @@ async fn admit(
     wanted: &Use,
     stop: &Stop,
 ) -> Result<Admitted, String> {
-    let access = tool.access(cx, &wanted.input).map_err(|bad| bad.0)?;
+    let access = tool.access(cx, &wanted.input).map_err(|bad| refuse(cx, wanted, bad.0))?;
     let view = cx.view();
     let name = tool.spec().name.as_ref();
     let decision = decide(&view, name, &wanted.input, &access);
@@ -107,18 +112,19 @@ async fn ask(
         Decision::Allow { why } => Some(why.to_string()),
         Decision::Deny { .. } | Decision::Ask { .. } => None,
     };
-    match cx.desk.raise(ask, &covered, cx.view.clone(), &call.stop).await {
-        Verdict::Allow { input: None, remark, .. } => {
-            Ok(Admitted { call, input: wanted.input.clone(), remark })
-        }
-        Verdict::Allow { input: Some(edited), remark, .. } => {
-            let note = "The user changed the input before allowing it.";
-            let remark = remark.map_or(note.to_owned(), |remark| format!("{note} {remark}"));
-            edited_use(cx, tool, wanted, call, edited).map(|(call, input)| Admitted {
-                call,
-                input,
-                remark: Some(remark),
-            })
+    let settled = cx.desk.put(ask, &covered, cx.view.clone(), &call.stop).await;
+    tell_settled(cx, wanted, &settled);
+    match settled.verdict {
+        Verdict::Allow { input, remark, .. } => {
+            let edited = input.filter(|input| *input != wanted.input);
+            let note = edited.is_some().then(|| "The user changed the input before allowing it.");
+            let remark = match (note, remark) {
+                (Some(note), Some(remark)) => Some(format!("{note} {remark}")),
+                (Some(note), None) => Some(note.to_owned()),
+                (None, remark) => remark,
+            };
+            let input = edited.unwrap_or_else(|| wanted.input.clone());
+            allowed(cx, tool, wanted, call, input, remark)
         }
         Verdict::Deny { why: Some(why) } => {
             Err(format!("The user did not allow this, and says: {why}"))
@@ -130,33 +136,74 @@ async fn ask(
     }
 }
 
-/// What the person wrote instead counts as allowed, unless it is forbidden.
-fn edited_use(
+/// What a verdict lets through runs, as asked or as the person wrote it instead, unless it is
+/// forbidden by now: a verdict answers a question, and no question is put about what is denied.
+fn allowed(
     cx: &ToolContext,
     tool: &dyn Tool,
     wanted: &Use,
     call: Call,
-    edited: Value,
-) -> Result<(Call, Value), String> {
-    let access = tool.access(cx, &edited).map_err(|bad| bad.0)?;
-    let decision = decide(&call.view, tool.spec().name.as_ref(), &edited, &access);
+    input: Value,
+    remark: Option<String>,
+) -> Result<Admitted, String> {
+    let access = tool.access(cx, &input).map_err(|bad| refuse(cx, wanted, bad.0))?;
+    let view = cx.view();
+    let decision = decide(&view, tool.spec().name.as_ref(), &input, &access);
     if let Decision::Deny { why } = &decision {
         tell(cx, wanted, &decision);
-        return Err(format!("Not allowed, as the user changed it: {why}."));
+        return Err(format!("Not allowed, whatever the verdict was: {why}."));
     }
-    Ok((Call { access, ..call }, edited))
+    Ok(Admitted { call: Call { access, view, ..call }, input, remark })
+}
+
+/// Tells what came of an ask: who decided, and what they gave with it.
+fn tell_settled(cx: &ToolContext, wanted: &Use, settled: &Settled) {
+    let who = match &settled.by {
+        Judge::Human => "the user".to_owned(),
+        Judge::Policy { name } => name.clone(),
+        Judge::Asker => "the asker".to_owned(),
+    };
+    let (decision, reason, grant) = match &settled.verdict {
+        Verdict::Allow { input, grant, .. } => {
+            let changed = if input.is_some() { ", with another input" } else { "" };
+            ("allow", format!("allowed by {who}{changed}"), grant.as_ref())
+        }
+        Verdict::Deny { why: Some(why) } => ("deny", format!("denied by {who}: {why}"), None),
+        Verdict::Deny { why: None } | Verdict::Chose { .. } | Verdict::Answered { .. } => {
+            ("deny", format!("denied by {who}"), None)
+        }
+        Verdict::Withdrawn { why } => ("deny", format!("withdrawn: {why}"), None),
+    };
+    let permits = grant.map(|grant| {
+        let all: Vec<String> = grant.permits.iter().map(ToString::to_string).collect();
+        all.join(", ")
+    });
+    let source = permits.is_some().then(|| "verdict".to_owned());
+    emit_decided(cx, wanted, decision, reason, permits, source);
+}
+
+/// Tells why a use comes to nothing, and hands the reason on.
+fn refuse(cx: &ToolContext, wanted: &Use, why: String) -> String {
+    emit_decided(cx, wanted, "deny", why.clone(), None, None);
+    why
 }
 
 fn tell(cx: &ToolContext, wanted: &Use, decision: &Decision) {
     let why = decision.why();
-    let fact = Fact::Decided {
-        use_id: wanted.id.clone(),
-        tool: wanted.tool.clone(),
-        decision: decision.as_str().to_owned(),
-        reason: why.to_string(),
-        rule: why.rule().map(str::to_owned),
-        source: why.source().map(ToString::to_string),
-    };
+    let (rule, source) = (why.rule().map(str::to_owned), why.source().map(ToString::to_string));
+    emit_decided(cx, wanted, decision.as_str(), why.to_string(), rule, source);
+}
+
+fn emit_decided(
+    cx: &ToolContext,
+    wanted: &Use,
+    decision: &str,
+    reason: String,
+    rule: Option<String>,
+    source: Option<String>,
+) {
+    let (use_id, tool) = (wanted.id.clone(), wanted.tool.clone());
+    let fact = Fact::Decided { use_id, tool, decision: decision.to_owned(), reason, rule, source };
     cx.journal.emit(Some(&cx.me), fact);
 }
 
@@ -173,11 +220,13 @@ async fn run(cx: &ToolContext, tool: &dyn Tool, admitted: Admitted) -> Output {
     };
     cx.journal.emit(Some(&cx.me), started);
     let since = Instant::now();
-    let ran = AssertUnwindSafe(tool.run(cx, &call, input)).catch_unwind().await;
-    let mut output = ran.unwrap_or_else(|_| {
-        tracing::error!(tool = %tool.spec().name, "a tool panicked");
-        Output::failed("The tool itself failed; this is a mistake in Quarterdeck. See the log.")
-    });
+    // What is not on disk as started would run again after a crash.
+    let mut output = match cx.journal.trouble().filter(|trouble| trouble.waiting > 0) {
+        None => run_caught(cx, tool, &call, input).await,
+        Some(trouble) => {
+            Output::failed(format!("Did not run: the journal takes nothing ({}).", trouble.reason))
+        }
+    };
     let ended = Fact::ToolEnded {
         use_id: call.id.clone(),
         failed: output.failed,
@@ -192,6 +241,14 @@ async fn run(cx: &ToolContext, tool: &dyn Tool, admitted: Admitted) -> Output {
     output
 }
 
+async fn run_caught(cx: &ToolContext, tool: &dyn Tool, call: &Call, input: Value) -> Output {
+    let ran = AssertUnwindSafe(tool.run(cx, call, input)).catch_unwind().await;
+    ran.unwrap_or_else(|_| {
+        tracing::error!(tool = %tool.spec().name, "a tool panicked");
+        Output::failed("The tool itself failed; this is a mistake in Quarterdeck. See the log.")
+    })
+}
+
 fn with_remark(content: Content, remark: &str) -> Content {
     let remark = format!("<user-remark>\n{remark}\n</user-remark>");
     match content {
@@ -200,5 +257,48 @@ fn with_remark(content: Content, remark: &str) -> Content {
             blocks.push(Block::text(remark));
             Content::Blocks(blocks)
         }
+    }
+}
+
+/// What a journal knows of the uses of tools, for whoever resumes an agent: what was allowed and
+/// has not started runs, what has started never runs again.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Started {
+    fates: HashMap<(Option<AgentId>, String), Fate>,
+}
+
+/// How far a use came.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fate {
+    /// It began and did not end: nobody knows what it did.
+    Interrupted {
+        tool: String,
+        summary: String,
+    },
+    Ended {
+        failed: bool,
+        summary: String,
+    },
+}
+
+impl Started {
+    pub fn from_events<'e>(events: impl IntoIterator<Item = &'e Event>) -> Self {
+        let mut fates = HashMap::new();
+        for event in events {
+            let key = |use_id: &String| (event.agent.clone(), use_id.clone());
+            if let Fact::ToolStarted { use_id, tool, summary, .. } = &event.fact {
+                let (tool, summary) = (tool.clone(), summary.clone());
+                fates.insert(key(use_id), Fate::Interrupted { tool, summary });
+            } else if let Fact::ToolEnded { use_id, failed, summary, .. } = &event.fact {
+                let (failed, summary) = (*failed, summary.clone());
+                fates.insert(key(use_id), Fate::Ended { failed, summary });
+            }
+        }
+        Self { fates }
+    }
+
+    /// `None`: it never started, so it may.
+    pub fn fate(&self, agent: &AgentId, use_id: &str) -> Option<&Fate> {
+        self.fates.get(&(Some(agent.clone()), use_id.to_owned()))
     }
 }

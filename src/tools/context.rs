@@ -56,7 +56,7 @@ impl Cwd {
 
 impl ToolContext {
     /// What the agent may do now, from where it works now.
-    pub fn view(&self) -> View {
+    pub fn view(&self) -> Arc<View> {
         let base = Arc::clone(&self.view.borrow());
         self.desk.view(&base, &self.me, &self.cwd.get())
     }

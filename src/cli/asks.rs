@@ -1,0 +1,315 @@
+//! `quarterdeck asks …` and the grants of a session: answers from another terminal.
+//!
+//! The session itself acts on them: a verdict is a file, and whoever runs the session sees it.
+
+use std::fs;
+use std::time::SystemTime;
+
+use serde_json::{Value, json};
+
+use super::args::{Approve, AsksCommand};
+use super::failure::Failure;
+use super::out::{Out, table};
+use crate::permission::grant;
+use crate::permission::question::lasting;
+use crate::permission::scope::Term;
+use crate::protocol::ask::{Ask, Grant, GrantRecord, Grantee, Judge, Lasts, Question, Verdict};
+use crate::protocol::ids::SessionId;
+use crate::protocol::json::from_text;
+use crate::store::asks::{AskRecord, AskState, Asks, SettleError, Stale};
+use crate::store::state::StateFile;
+use crate::store::{Store, StoreError, files};
+
+pub fn run(store: &Store, command: AsksCommand, out: &mut Out) -> Result<(), Failure> {
+    match command {
+        AsksCommand::List { session } => list(&asks_of(store, &session)?, out),
+        AsksCommand::Show { session, ask } => show(&asks_of(store, &session)?, &ask, out),
+        AsksCommand::Approve(approve) => {
+            self::approve(&asks_of(store, &approve.session)?, &approve, out)
+        }
+        AsksCommand::Deny { session, ask, why } => {
+            let asks = asks_of(store, &session)?;
+            let record = open_ask(&asks, &ask, out)?;
+            settle(&asks, &record.ask, Verdict::Deny { why }, out)
+        }
+    }
+}
+
+fn asks_of(store: &Store, name: &str) -> Result<Asks, Failure> {
+    Ok(Asks::new(store, &session(store, name)?))
+}
+
+/// The session of this name: a whole id, the beginning of one, or the one used last.
+pub fn session(store: &Store, name: &str) -> Result<SessionId, Failure> {
+    let mut known: Vec<(SystemTime, SessionId)> = Vec::new();
+    let dir = store.home().ours().join("sessions");
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        let stem = entry.file_name().to_string_lossy().into_owned();
+        let id = SessionId::found(&stem);
+        // What is not its own file name is no session that a person can name.
+        if id.file_stem() != stem {
+            continue;
+        }
+        let used = fs::metadata(store.home().journal(&id)).or_else(|_| entry.metadata());
+        let used = used.and_then(|found| found.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
+        known.push((used, id));
+    }
+    known.sort();
+    if name == "latest" {
+        let latest = known.pop().map(|(_, id)| id);
+        return latest.ok_or_else(|| Failure::no("session_not_found", "there is no session yet"));
+    }
+    let ids = known.iter().map(|(_, id)| id.as_str());
+    match chosen(name, ids) {
+        Chosen::One(id) => Ok(SessionId::found(id)),
+        Chosen::None => {
+            Err(Failure::no("session_not_found", format!("there is no session `{name}`")))
+        }
+        Chosen::Many(all) => Err(ambiguous("session", name, &all)),
+    }
+}
+
+enum Chosen<'a> {
+    One(&'a str),
+    None,
+    Many(Vec<&'a str>),
+}
+
+/// The whole name, or the only one that begins so.
+fn chosen<'a>(name: &str, all: impl Iterator<Item = &'a str>) -> Chosen<'a> {
+    let mut found: Vec<&str> = all.filter(|id| id.starts_with(name)).collect();
+    match (found.iter().position(|id| *id == name), found.as_slice()) {
+        (Some(at), _) => Chosen::One(found.swap_remove(at)),
+        (None, [one]) => Chosen::One(one),
+        (None, []) => Chosen::None,
+        (None, [_, ..]) => Chosen::Many(found),
+    }
+}
+
+fn ambiguous(what: &str, name: &str, all: &[&str]) -> Failure {
+    Failure::bad_input(format!("`{name}` may be more than one {what}: {}", all.join(", ")))
+}
+
+/// The ask of this name, settled or not.
+fn find(asks: &Asks, name: &str, out: &mut Out) -> Result<AskRecord, Failure> {
+    let mut problems = Vec::new();
+    let mut all = asks.each(|_| true, &mut problems)?;
+    out.problems(&problems);
+    let id = match chosen(name, all.iter().map(|record| record.ask.id.as_str())) {
+        Chosen::One(id) => id.to_owned(),
+        Chosen::None => {
+            return Err(Failure::no("ask_not_found", format!("there is no ask `{name}`")));
+        }
+        Chosen::Many(found) => return Err(ambiguous("ask", name, &found)),
+    };
+    let at = all.iter().position(|record| record.ask.id.as_str() == id);
+    at.map(|at| all.swap_remove(at)).ok_or_else(|| Failure::no("ask_not_found", "it is gone"))
+}
+
+fn open_ask(asks: &Asks, name: &str, out: &mut Out) -> Result<AskRecord, Failure> {
+    let record = find(asks, name, out)?;
+    match &record.state {
+        AskState::Open => Ok(record),
+        AskState::Settled { by, settled_at: at, .. } => {
+            let stale = Stale::Settled { ask: record.ask.id.clone(), by: by.clone(), at: *at };
+            Err(Failure::no("settled", stale.to_string()))
+        }
+    }
+}
+
+fn who(ask: &Ask) -> String {
+    let chain: Vec<String> = ask.chain.iter().map(ToString::to_string).collect();
+    chain.join(" < ")
+}
+
+/// The question in one line.
+fn gist(ask: &Ask) -> String {
+    match &ask.question {
+        Question::Tool { name, input, .. } => {
+            let keys = ["command", "file_path", "notebook_path", "url", "path", "pattern"];
+            let what = keys.iter().find_map(|key| input.get(key)?.as_str());
+            format!("{name}: {}", what.map_or_else(|| input.to_string(), str::to_owned))
+        }
+        Question::Plan { file, .. } => format!("Plan: {}", file.display()),
+        Question::Words { questions } => {
+            let all: Vec<&str> = questions.iter().map(|words| words.question.as_str()).collect();
+            all.join(" ")
+        }
+        Question::Budget { spent_usd, limit_usd } => {
+            format!("Go on after ${spent_usd:.2} of ${limit_usd:.2}?")
+        }
+        Question::NoAnswerToShutdown => "It does not answer: end it?".to_owned(),
+    }
+}
+
+fn list(asks: &Asks, out: &mut Out) -> Result<(), Failure> {
+    let open = asks.open()?;
+    out.problems(&open.problems);
+    out.answer(&open.asks, || {
+        if open.asks.is_empty() {
+            return "Nothing is asked".to_owned();
+        }
+        let mut rows = vec![["ASK", "SINCE", "RISK", "WHO", "WHAT"].map(str::to_owned)];
+        for ask in &open.asks {
+            let risk = format!("{:?}", ask.risk).to_lowercase();
+            rows.push([ask.id.to_string(), ask.at.to_string(), risk, who(ask), gist(ask)]);
+        }
+        table(&rows)
+    })
+}
+
+fn show(asks: &Asks, name: &str, out: &mut Out) -> Result<(), Failure> {
+    let record = find(asks, name, out)?;
+    out.answer(&record, || {
+        let ask = &record.ask;
+        let mut lines = vec![
+            format!("{} (version {}) of {}", ask.id, ask.rev, ask.at),
+            format!("who:     {}", who(ask)),
+            format!("what:    {}", gist(ask)),
+            format!("where:   {}", ask.cwd.display()),
+        ];
+        lines.extend(ask.why.description.as_ref().map(|why| format!("why:     {why}")));
+        lines.extend(ask.why.rule.as_ref().map(|rule| format!("asked:   {rule}")));
+        lines.push(format!("risk:    {}", format!("{:?}", ask.risk).to_lowercase()));
+        if let Question::Tool { input, .. } = &ask.question {
+            lines.push(format!("input:   {input}"));
+        }
+        lines.extend(ask.choices.iter().map(|choice| format!("choice:  {}", choice.label)));
+        if let AskState::Settled { verdict, by, settled_at } = &record.state {
+            lines.push(format!("settled: {settled_at} {} by {}", json!(verdict), json!(by)));
+        }
+        lines.join("\n")
+    })
+}
+
+fn approve(asks: &Asks, approve: &Approve, out: &mut Out) -> Result<(), Failure> {
+    let record = open_ask(asks, &approve.ask, out)?;
+    let ask = &record.ask;
+    if let Question::Words { .. } = &ask.question {
+        let text = "this is a question in words: answer it in the console, or deny it";
+        return Err(Failure::bad_input(text));
+    }
+    let input = approve.edit_input.as_deref().map(edited).transpose()?;
+    if input.is_some() && !matches!(ask.question, Question::Tool { .. }) {
+        return Err(Failure::bad_input("only the input of a tool can be edited"));
+    }
+    let grant = match &approve.always {
+        Some(scope) => Some(granted(ask, scope, approve.rule.as_deref())?),
+        None => None,
+    };
+    settle(asks, ask, Verdict::Allow { input, grant, remark: approve.why.clone() }, out)
+}
+
+fn edited(text: &str) -> Result<Value, Failure> {
+    match from_text::<Value>(text) {
+        Ok(input @ Value::Object(_)) => Ok(input),
+        Ok(_) => Err(Failure::bad_input("the input must be a JSON object")),
+        Err(error) => Err(Failure::bad_input(format!("the input is not JSON: {error}"))),
+    }
+}
+
+/// `session`, `team:hour`, `agent:session`…
+fn granted(ask: &Ask, scope: &str, rule: Option<&str>) -> Result<Grant, Failure> {
+    let (to, term) = match scope.split_once(':') {
+        Some(("agent", term)) => (Grantee::Asker, term),
+        Some(("team", term)) => (Grantee::Team, term),
+        Some(_) => (Grantee::Asker, ""),
+        None => (Grantee::Asker, scope),
+    };
+    let Some(term) = Term::named(term) else {
+        return Err(Failure::bad_input(format!(
+            "`{scope}` is no scope; write session, hour, project or user, with agent: or team: \
+             in front"
+        )));
+    };
+    if scope.starts_with("agent:") && term.grantee(to) != to {
+        let text = "what is written to settings holds for every agent; leave out `agent:`";
+        return Err(Failure::bad_input(text));
+    }
+    if let Some(rule) = rule {
+        grant::check(rule, &ask.cwd).map_err(|error| Failure::bad_input(error.to_string()))?;
+    }
+    lasting(ask, rule, to, term, files::now())
+        .ok_or_else(|| Failure::bad_input("this ask suggests no rule; name one with --rule RULE"))
+}
+
+fn settle(asks: &Asks, ask: &Ask, verdict: Verdict, out: &mut Out) -> Result<(), Failure> {
+    let settled = asks.settle(&ask.id, ask.rev, verdict, Judge::Human);
+    let record = settled.map_err(|error| match error {
+        SettleError::Store(error) => Failure::from(error),
+        SettleError::Stale(stale) => {
+            let reason = match &stale {
+                Stale::Unknown { .. } => "ask_not_found",
+                Stale::Changed { .. } => "changed",
+                Stale::Settled { .. } => "settled",
+            };
+            Failure::no(reason, stale.to_string())
+        }
+    })?;
+    out.answer(&record, || match &record.state {
+        AskState::Settled { verdict: Verdict::Allow { grant: Some(grant), .. }, .. } => {
+            let all: Vec<String> = grant.permits.iter().map(ToString::to_string).collect();
+            let to = match grant.to {
+                Grantee::Asker => "this agent",
+                Grantee::Team => "every agent",
+            };
+            format!("Allowed {}\n{} for {to}, {}", ask.id, all.join(", "), lasts(grant.lasts))
+        }
+        AskState::Settled { verdict: Verdict::Allow { .. }, .. } => format!("Allowed {}", ask.id),
+        AskState::Settled { .. } | AskState::Open => format!("Denied {}", ask.id),
+    })
+}
+
+fn lasts(lasts: Lasts) -> String {
+    match lasts {
+        Lasts::Session => "for the session".to_owned(),
+        Lasts::Until(end) => format!("until {end}"),
+        Lasts::Project => "in the settings of the project".to_owned(),
+        Lasts::User => "in the settings of the user".to_owned(),
+    }
+}
+
+/// What was given in a session.
+pub fn grants(store: &Store, name: &str, out: &mut Out) -> Result<(), Failure> {
+    let state = StateFile::new(store, &session(store, name)?);
+    let records = grant::recorded(&state)?;
+    out.answer(&records, || {
+        if records.is_empty() {
+            return "Nothing was given".to_owned();
+        }
+        let mut rows = vec![["ID", "WHAT", "WHO", "HOW LONG"].map(str::to_owned)];
+        rows.extend(records.iter().map(row));
+        table(&rows)
+    })
+}
+
+fn row(record: &GrantRecord) -> [String; 4] {
+    let who = record.agent.as_ref().map_or_else(|| "all".to_owned(), ToString::to_string);
+    [record.id.clone(), record.permit.to_string(), who, lasts(record.lasts)]
+}
+
+/// Takes back what was given, also from the settings file it stands in.
+pub fn revoke(store: &Store, name: &str, id: &str, out: &mut Out) -> Result<(), Failure> {
+    let session = session(store, name)?;
+    let records = grant::recorded(&StateFile::new(store, &session))?;
+    let id = match chosen(id, records.iter().map(|record| record.id.as_str())) {
+        Chosen::One(id) => id,
+        Chosen::None => {
+            return Err(Failure::no("grant_not_found", format!("there is no grant `{id}`")));
+        }
+        Chosen::Many(all) => return Err(ambiguous("grant", id, &all)),
+    };
+    let gone = || Failure::no("grant_not_found", format!("grant `{id}` is gone already"));
+    let record = revoked(store, &session, id)?.ok_or_else(gone)?;
+    out.answer(&record, || format!("Took back {}", record.permit))
+}
+
+fn revoked(
+    store: &Store,
+    session: &SessionId,
+    id: &str,
+) -> Result<Option<GrantRecord>, StoreError> {
+    let record = grant::revoke(store, session, id)?;
+    Asks::new(store, session).nudge()?;
+    Ok(record)
+}

@@ -1,0 +1,88 @@
+//! What the journal already says of asks, so that nothing is said twice after a restart.
+
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+
+use super::question::ask_id;
+use crate::protocol::event::{Event, Fact};
+use crate::protocol::ids::AskId;
+use crate::protocol::json::{self, JsonError};
+use crate::store::StoreError;
+use crate::store::lines::{LineReader, Place};
+
+/// The newest version of each ask that was told of.
+#[derive(Debug, Default)]
+pub(super) struct Told {
+    asked: HashMap<AskId, u32>,
+    settled: HashMap<AskId, u32>,
+    /// The ids of grants.
+    pub(super) granted: HashSet<String>,
+    /// Asks whose tool has run: their verdicts are used up.
+    pub(super) spent: HashSet<AskId>,
+}
+
+impl Told {
+    pub(super) fn read(journal: &Path) -> Result<Self, StoreError> {
+        let mut told = Self::default();
+        let Some(mut lines) = LineReader::open(journal, Place::default())? else {
+            return Ok(told);
+        };
+        while let Some(line) = lines.read()? {
+            // A line that is no event has been reported by the journal itself.
+            if let Ok(Some(event)) = line.parse(event) {
+                told.note(&event);
+            }
+        }
+        Ok(told)
+    }
+
+    fn note(&mut self, event: &Event) {
+        if let Fact::Asked { ask } = &event.fact {
+            self.asks(&ask.id, ask.rev);
+        } else if let Fact::Settled { ask, rev, .. } = &event.fact {
+            self.settles(ask, *rev);
+        } else if let Fact::Granted { grant } = &event.fact {
+            self.granted.insert(grant.id.clone());
+        } else if let (Fact::ToolStarted { use_id, .. }, Some(agent)) = (&event.fact, &event.agent)
+        {
+            self.spent.insert(ask_id(use_id, agent));
+        }
+    }
+
+    /// Whether this is news; it is none from now on.
+    pub(super) fn asks(&mut self, id: &AskId, rev: u32) -> bool {
+        newer(&mut self.asked, id, rev)
+    }
+
+    /// Whether this is news; it is none from now on.
+    pub(super) fn settles(&mut self, id: &AskId, rev: u32) -> bool {
+        newer(&mut self.settled, id, rev)
+    }
+
+    /// The file stems of asks about which all was said.
+    pub(super) fn done(&self) -> HashSet<String> {
+        let done = self
+            .settled
+            .iter()
+            .filter(|(id, rev)| self.asked.get(*id).is_none_or(|asked| asked <= *rev));
+        done.map(|(id, _)| id.file_stem()).collect()
+    }
+}
+
+fn newer(known: &mut HashMap<AskId, u32>, id: &AskId, rev: u32) -> bool {
+    let last = known.insert(id.clone(), rev);
+    match last {
+        Some(last) if last >= rev => {
+            known.insert(id.clone(), last);
+            false
+        }
+        Some(_) | None => true,
+    }
+}
+
+/// A line, if it may be of use: most are not, and are many.
+fn event(line: &str) -> Result<Option<Event>, JsonError> {
+    let kinds = ["asked", "settled", "granted", "toolStarted"];
+    let of_use = kinds.iter().any(|kind| line.contains(&format!("\"kind\":\"{kind}\"")));
+    if of_use { json::from_text(line).map(Some) } else { Ok(None) }
+}
