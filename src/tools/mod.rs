@@ -7,15 +7,21 @@
 pub mod ask_user;
 pub mod bash;
 pub mod call;
+mod change;
 pub mod context;
 pub mod edit;
+mod file_words;
 pub mod glob;
 pub mod grep;
+mod guarded;
+mod matching;
 pub mod read;
 pub mod registry;
+mod replace;
 pub mod seen;
 pub mod shell;
 pub mod tasks;
+mod text_file;
 pub mod web_fetch;
 pub mod write;
 
