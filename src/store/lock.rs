@@ -82,6 +82,11 @@ impl Locks {
         Self { home, dir, durability, patience: PATIENCE }
     }
 
+    /// What writes below these locks must survive.
+    pub fn durability(&self) -> Durability {
+        self.durability
+    }
+
     /// The same locks with another limit on waiting.
     #[must_use]
     pub fn with_patience(mut self, patience: Duration) -> Self {

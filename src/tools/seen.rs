@@ -1,14 +1,17 @@
 //! What an agent has read, so that it never overwrites what it has not seen.
 
 use std::collections::HashMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{BuildHasher, RandomState};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The files an agent has read or written, by content. Paths are resolved ones.
-#[derive(Debug, Default)]
+/// The files an agent has read or written, by content. Paths are resolved ones. A clone is the
+/// same memory in other hands.
+#[derive(Debug, Clone, Default)]
 pub struct ReadCache {
-    files: Mutex<HashMap<PathBuf, u64>>,
+    files: Arc<Mutex<HashMap<PathBuf, u64>>>,
+    /// Random, so that nobody can make a content that passes for another.
+    keys: RandomState,
 }
 
 /// How a file stands to what the agent knows of it.
@@ -22,14 +25,16 @@ pub enum Known {
 impl ReadCache {
     /// Takes note of a file as it is now.
     pub fn record(&self, path: &Path, content: &[u8]) {
-        self.files().insert(path.to_owned(), digest(content));
+        let digest = self.keys.hash_one(content);
+        self.files().insert(path.to_owned(), digest);
     }
 
     /// Whether the agent knows this content of the file.
     pub fn knows(&self, path: &Path, content: &[u8]) -> Known {
-        match self.files().get(path) {
+        let seen = self.files().get(path).copied();
+        match seen {
             None => Known::Never,
-            Some(seen) if *seen == digest(content) => Known::Same,
+            Some(seen) if seen == self.keys.hash_one(content) => Known::Same,
             Some(_) => Known::Changed,
         }
     }
@@ -37,16 +42,10 @@ impl ReadCache {
     /// A copy for a subagent: it has seen what its parent saw, and learns on its own.
     #[must_use]
     pub fn copied(&self) -> Self {
-        Self { files: Mutex::new(self.files().clone()) }
+        Self { files: Arc::new(Mutex::new(self.files().clone())), keys: self.keys.clone() }
     }
 
     fn files(&self) -> MutexGuard<'_, HashMap<PathBuf, u64>> {
         self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn digest(content: &[u8]) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    content.hash(&mut hasher);
-    hasher.finish()
 }
