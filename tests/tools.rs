@@ -1,6 +1,8 @@
 //! The tools, used as an agent uses them: through the one call that decides, asks and runs.
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic, clippy::disallowed_methods)]
 
+mod support;
+
 mod tools {
     mod calls;
     mod files;
@@ -9,6 +11,9 @@ mod tools {
     mod rig;
     mod search;
     mod shell;
+    mod shell_end;
+    mod shell_jobs;
+    mod shell_snapshot;
     mod tasks;
     mod web;
 }

@@ -17,7 +17,7 @@ use quarterdeck::store::{Durability, Store};
 use quarterdeck::tools::call::call;
 use quarterdeck::tools::registry::ToolSet;
 use quarterdeck::tools::seen::ReadCache;
-use quarterdeck::tools::shell::Shell;
+use quarterdeck::tools::shell::{Options, Shell};
 use quarterdeck::tools::{Crew, Cwd, Note, Output, Place, Tool, ToolContext, Use};
 use serde_json::Value;
 use tokio::sync::watch;
@@ -77,11 +77,23 @@ impl Rig {
 
     /// With rules or directories added to the view.
     pub fn with(mode: Mode, tools: Vec<Arc<dyn Tool>>, change: impl FnOnce(&mut View)) -> Self {
+        Self::shelled(mode, tools, change, |_| {})
+    }
+
+    /// With another shell than one that knows nothing of this machine.
+    pub fn shelled(
+        mode: Mode,
+        tools: Vec<Arc<dyn Tool>>,
+        change: impl FnOnce(&mut View),
+        shell: impl FnOnce(&mut Options),
+    ) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().canonicalize().unwrap();
         let project = root.join("project");
         std::fs::create_dir(&project).unwrap();
         let home = Home::at(root.join("home"));
+        let mut options = bare_shell(&root);
+        shell(&mut options);
         let mut view = View::new(mode, &project, Some(&root.join("user")));
         view.protect_home(&home);
         change(&mut view);
@@ -92,6 +104,7 @@ impl Rig {
         let desk = AskDesk::open(&store, &session, Arc::clone(&journal)).unwrap();
         let crew = Arc::new(TestCrew::default());
         let me = AgentId::parse("team-lead@session-11111111").unwrap();
+        let shell = Shell::new(&home, &session, options);
         let cx = ToolContext {
             chain: vec![me.clone()],
             me,
@@ -99,7 +112,7 @@ impl Rig {
             session,
             cwd: Cwd::new(&project),
             seen: ReadCache::default(),
-            shell: Arc::new(Shell::default()),
+            shell: Arc::new(shell),
             view,
             store,
             journal,
@@ -139,6 +152,18 @@ impl Rig {
     pub fn facts(&self) -> Vec<Fact> {
         facts(self.cx.journal.path())
     }
+}
+
+/// The shell of a user without start-up files.
+pub fn bare_shell(root: &Path) -> Options {
+    let (user, tmp) = (root.join("user"), root.join("tmp"));
+    for dir in [&user, &tmp] {
+        std::fs::create_dir_all(dir).unwrap();
+    }
+    let path = std::env::var_os("PATH").unwrap();
+    let all = [("PATH", path), ("HOME", user.into()), ("SHELL", "/bin/bash".into())];
+    let environment = all.into_iter().map(|(name, value)| (name.into(), value)).collect();
+    Options { environment, tmp, ..Options::default() }
 }
 
 pub fn facts(journal: &Path) -> Vec<Fact> {

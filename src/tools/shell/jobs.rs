@@ -1,0 +1,287 @@
+//! What runs while its agent does something else: commands now, agents in the same registry.
+//!
+//! Invariant: the end of a job in the background is told exactly once, by whoever is first: a
+//! reader that waited for it or looked at it, else a note to its owner.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use super::spool::Decoder;
+use crate::model::Stop;
+use crate::protocol::ids::AgentId;
+use crate::protocol::time::Stamp;
+use crate::store::files;
+use crate::tools::context::{Crew, Note, NoteStatus};
+
+/// So many ended jobs are remembered.
+const MOST_ENDED: usize = 200;
+
+/// As much of an output as one reading gives, in bytes.
+const ONE_READING: u64 = 256 * 1024;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Command,
+    Agent,
+}
+
+/// What is known of a job from the beginning.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    pub id: String,
+    /// The call that started it.
+    pub use_id: String,
+    pub owner: AgentId,
+    pub kind: Kind,
+    /// A few words, for people.
+    pub description: String,
+    pub output: PathBuf,
+}
+
+/// How a job ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct End {
+    pub status: Status,
+    pub exit: Option<i32>,
+    pub signal: Option<i32>,
+    /// One sentence.
+    pub summary: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    Completed,
+    Failed,
+    Killed,
+}
+
+/// What a reading gives: what is new, and the end if there is one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct News {
+    pub text: String,
+    pub end: Option<End>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum JobError {
+    #[error("there is no background task `{id}`; there are: {known}")]
+    Unknown { id: String, known: String },
+    #[error("the output of `{id}` cannot be read: {why}")]
+    Unreadable { id: String, why: String },
+}
+
+pub struct Job {
+    pub plan: Plan,
+    pub started: Stamp,
+    crew: Arc<dyn Crew>,
+    end: watch::Sender<Option<End>>,
+    behind: watch::Sender<bool>,
+    /// Fires when it shall end.
+    pub stop: Stop,
+    told: AtomicBool,
+    readers: AtomicUsize,
+    reading: Mutex<Reading>,
+}
+
+#[derive(Default)]
+struct Reading {
+    at: u64,
+    decoder: Decoder,
+}
+
+impl Job {
+    fn new(plan: Plan, crew: Arc<dyn Crew>, behind: bool) -> Self {
+        Self {
+            plan,
+            started: files::now(),
+            crew,
+            end: watch::Sender::new(None),
+            behind: watch::Sender::new(behind),
+            stop: Stop::new(),
+            told: AtomicBool::new(false),
+            readers: AtomicUsize::new(0),
+            reading: Mutex::default(),
+        }
+    }
+
+    /// Whether its owner went on without it.
+    pub fn is_behind(&self) -> bool {
+        *self.behind.borrow()
+    }
+
+    /// How it ended; `None` while it runs.
+    pub fn end(&self) -> Option<End> {
+        self.end.borrow().clone()
+    }
+
+    pub(super) fn moves(&self) -> watch::Receiver<bool> {
+        self.behind.subscribe()
+    }
+
+    /// Sets the end, once, and tells the owner unless somebody waits for it.
+    pub fn finish(&self, end: End) {
+        let set = |state: &mut Option<End>| {
+            let first = state.is_none();
+            state.get_or_insert(end);
+            first
+        };
+        if self.end.send_if_modified(set) {
+            self.announce();
+        }
+    }
+
+    /// Tells the owner something that is not the end.
+    pub(super) fn tell(&self, status: NoteStatus, summary: String) {
+        let Plan { id, use_id, owner, output, .. } = self.plan.clone();
+        self.crew.notify(&owner, Note { task: id, use_id, output, status, summary });
+    }
+
+    /// Nobody needs to be told any more. Whether nobody was told before.
+    pub(super) fn claim(&self) -> bool {
+        !self.told.swap(true, Ordering::SeqCst)
+    }
+
+    fn announce(&self) {
+        let Some(end) = self.end() else { return };
+        if self.readers.load(Ordering::SeqCst) > 0 || !self.is_behind() || !self.claim() {
+            return;
+        }
+        let status = match end.status {
+            Status::Completed => NoteStatus::Completed,
+            Status::Failed => NoteStatus::Failed,
+            Status::Killed => NoteStatus::Killed,
+        };
+        self.tell(status, end.summary);
+    }
+
+    async fn ended(&self) -> Option<End> {
+        let mut ends = self.end.subscribe();
+        let end = ends.wait_for(Option::is_some).await.ok()?;
+        end.clone()
+    }
+}
+
+/// Somebody who waits for a job, and will tell of its end unless they go away before.
+struct Reader<'a>(&'a Job);
+
+impl<'a> Reader<'a> {
+    fn of(job: &'a Job) -> Self {
+        job.readers.fetch_add(1, Ordering::SeqCst);
+        Self(job)
+    }
+}
+
+impl Drop for Reader<'_> {
+    fn drop(&mut self) {
+        self.0.readers.fetch_sub(1, Ordering::SeqCst);
+        self.0.announce();
+    }
+}
+
+/// All jobs of a session.
+#[derive(Default)]
+pub struct Jobs {
+    all: Mutex<Vec<Arc<Job>>>,
+}
+
+impl Jobs {
+    /// A new job; `behind` if its owner does not wait for it.
+    pub fn add(&self, plan: Plan, crew: Arc<dyn Crew>, behind: bool) -> Arc<Job> {
+        let job = Arc::new(Job::new(plan, crew, behind));
+        let mut all = self.all();
+        all.push(Arc::clone(&job));
+        let ended = all.iter().filter(|job| job.end().is_some()).count();
+        if ended > MOST_ENDED
+            && let Some(oldest) = all.iter().position(|job| job.end().is_some())
+        {
+            all.remove(oldest);
+        }
+        job
+    }
+
+    pub(super) fn remove(&self, job: &Job) {
+        self.all().retain(|other| other.plan.id != job.plan.id);
+    }
+
+    pub fn get(&self, id: &str) -> Result<Arc<Job>, JobError> {
+        let found = self.list().into_iter().find(|job| job.plan.id == id);
+        found.ok_or_else(|| {
+            let known: Vec<String> = self.list().iter().map(|job| job.plan.id.clone()).collect();
+            let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+            JobError::Unknown { id: id.to_owned(), known }
+        })
+    }
+
+    /// What runs in the background or did so, oldest first.
+    pub fn list(&self) -> Vec<Arc<Job>> {
+        self.all().iter().filter(|job| job.is_behind()).cloned().collect()
+    }
+
+    /// Also what is waited for.
+    pub(super) fn everything(&self) -> Vec<Arc<Job>> {
+        self.all().clone()
+    }
+
+    /// Has a call return while what it started goes on. `None` if it runs no more, or never did.
+    pub fn to_background(&self, use_id: &str) -> Option<Arc<Job>> {
+        let all = self.all();
+        let job = all.iter().find(|job| job.plan.use_id == use_id && job.end().is_none())?;
+        job.behind.send_replace(true);
+        Some(Arc::clone(job))
+    }
+
+    /// Waits for the end, and tells of it; `None` if it still runs when the time is up.
+    pub async fn wait(&self, id: &str, limit: Duration) -> Result<Option<End>, JobError> {
+        let job = self.get(id)?;
+        let reader = Reader::of(&job);
+        let end = tokio::time::timeout(limit, job.ended()).await.ok().flatten();
+        if end.is_some() {
+            job.claim();
+        }
+        drop(reader);
+        Ok(end)
+    }
+
+    /// Ends a job with all it started, and tells of it.
+    pub async fn kill(&self, id: &str) -> Result<Option<End>, JobError> {
+        let job = self.get(id)?;
+        let reader = Reader::of(&job);
+        job.stop.cancel();
+        let end = job.ended().await;
+        job.claim();
+        drop(reader);
+        Ok(end)
+    }
+
+    /// What was printed since the last reading; what is too much for one is left for the next.
+    pub fn read_new(&self, id: &str) -> Result<News, JobError> {
+        let job = self.get(id)?;
+        let end = job.end();
+        let unreadable =
+            |error: io::Error| JobError::Unreadable { id: id.to_owned(), why: error.to_string() };
+        let mut reading = job.reading.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut file = File::open(&job.plan.output).map_err(unreadable)?;
+        file.seek(SeekFrom::Start(reading.at)).map_err(unreadable)?;
+        let mut bytes = Vec::new();
+        file.take(ONE_READING).read_to_end(&mut bytes).map_err(unreadable)?;
+        reading.at += bytes.len() as u64;
+        let mut text = reading.decoder.take(&bytes);
+        let rest = bytes.len() as u64 == ONE_READING;
+        let end = end.filter(|_| !rest);
+        if end.is_some() {
+            text.push_str(&reading.decoder.finish());
+            job.claim();
+        }
+        Ok(News { text, end })
+    }
+
+    fn all(&self) -> MutexGuard<'_, Vec<Arc<Job>>> {
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,129 @@
+//! The user's own shell: what its start-up files set is there in every command.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use quarterdeck::protocol::event::Fact;
+
+use super::rig::Rig;
+use super::shell::{rig, rig_with, text};
+use crate::support::mode;
+
+/// Start-up files as people have them: the first line keeps all but interactive shells out.
+const RC: &str = r#"
+case $- in *i*) ;; *) return;; esac
+echo welcome; echo trouble >&2
+export PATH="$PATH:$HOME/tools"
+alias hi='echo "hello '\''you'\''"'
+alias -- -='echo dash'
+alias two='echo one
+echo two'
+shopt -s extglob globstar
+greet() { echo "greetings, $1"; }
+odd-name.x() { case $1 in @(a|b)) echo ab;; *) echo "no $1";; esac; }
+set -o noclobber
+monitored() { case $- in *m*) echo yes;; *) echo no;; esac; }
+"#;
+
+fn with_rc(rc: &str) -> Rig {
+    let rig = rig();
+    let user = rig.dir.path().join("user");
+    std::fs::write(user.join(".bashrc"), rc).unwrap();
+    std::fs::create_dir(user.join("tools")).unwrap();
+    let tool = user.join("tools/mytool");
+    std::fs::write(&tool, "#!/bin/sh\necho mine\n").unwrap();
+    std::fs::set_permissions(&tool, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    rig
+}
+
+/// As a session does it: aliases are known before anything is decided.
+async fn prepare(rig: &Rig) {
+    rig.cx.shell.prepare().await;
+    rig.views.send_modify(|view| Arc::make_mut(view).aliases = rig.cx.shell.aliases());
+}
+
+fn snapshots(rig: &Rig) -> Vec<PathBuf> {
+    let dir = std::fs::read_dir(rig.home.root().join("shell-snapshots")).unwrap();
+    dir.map(|entry| entry.unwrap().path()).collect()
+}
+
+#[tokio::test]
+async fn functions_aliases_options_and_path_are_there_in_every_command() {
+    let rig = with_rc(RC);
+    prepare(&rig).await;
+    for (command, printed) in [
+        ("greet Ann", "greetings, Ann"),
+        ("odd-name.x b", "ab"),
+        ("hi", "hello 'you'"),
+        ("two", "one\ntwo"),
+        ("-", "dash"),
+        ("mytool", "mine"),
+        ("shopt -q globstar && echo on", "on"),
+        ("monitored", "no"),
+    ] {
+        assert_eq!(text(&rig.bash(command).await), printed, "{command}");
+    }
+    let output = rig.bash("echo 1 > f; echo 2 > f").await;
+    assert!(output.failed && text(&output).contains("cannot overwrite"), "{}", text(&output));
+    let aliases = rig.cx.shell.aliases();
+    assert_eq!(aliases["hi"], "echo \"hello 'you'\"");
+    assert_eq!(aliases["-"], "echo dash");
+}
+
+#[tokio::test]
+async fn the_snapshot_is_taken_once_and_goes_with_the_session() {
+    let rig = with_rc("echo x >> ~/started");
+    tokio::join!(rig.cx.shell.prepare(), rig.cx.shell.prepare());
+    rig.bash("true").await;
+    rig.bash("true").await;
+    let started = std::fs::read_to_string(rig.dir.path().join("user/started")).unwrap();
+    assert_eq!(started, "x\n");
+    let files = snapshots(&rig);
+    assert_eq!(files.len(), 1, "{files:?}");
+    let name = files[0].file_name().unwrap().to_str().unwrap();
+    assert!(name.starts_with("snapshot-bash-") && name.ends_with(".sh"), "{name}");
+    assert_eq!((mode(&files[0]), mode(files[0].parent().unwrap())), (0o600, 0o700));
+    rig.cx.shell.end().await;
+    assert!(snapshots(&rig).is_empty());
+}
+
+#[tokio::test]
+async fn an_alias_that_was_not_known_when_the_command_was_decided_is_not_used() {
+    let rig = with_rc("alias ls='touch harm'; alias hi='echo hello'");
+    // Without `prepare`, the decision knew of none.
+    let output = rig.bash("ls; hi").await;
+    assert!(output.failed && text(&output).contains("hi: command not found"), "{}", text(&output));
+    assert!(!rig.project.join("harm").exists());
+}
+
+#[tokio::test]
+async fn start_up_files_that_hang_are_given_up_and_said() {
+    let rig = rig_with(|options| options.start = Duration::from_millis(300));
+    let user = rig.dir.path().join("user");
+    std::fs::write(user.join(".bashrc"), "echo $$ > ~/pid; sleep 1000").unwrap();
+    for _ in 0..2 {
+        assert_eq!(text(&rig.bash("echo fine").await), "fine");
+    }
+    let notices: Vec<String> = rig
+        .facts()
+        .into_iter()
+        .filter_map(|fact| match fact {
+            Fact::Notice { text, .. } => Some(text),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(notices.len(), 1, "{notices:?}");
+    assert!(notices[0].contains("did not finish starting within 0.3 s"), "{}", notices[0]);
+    let pid = std::fs::read_to_string(user.join("pid")).unwrap();
+    let left = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim()));
+    assert!(left.is_err() || left.unwrap().contains(") Z "), "it still runs");
+}
+
+#[tokio::test]
+async fn a_user_of_another_shell_gets_one_that_is_known() {
+    let rig = rig_with(|options| {
+        options.environment.insert("SHELL".into(), "/usr/bin/fish".into());
+    });
+    assert_eq!(text(&rig.bash("echo \"${BASH_VERSION:+bash}\"").await), "bash");
+}
