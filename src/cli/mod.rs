@@ -16,6 +16,7 @@ mod printable;
 mod stop;
 mod task;
 mod team;
+mod worktree;
 
 use std::env;
 use std::process::ExitCode;
@@ -62,6 +63,7 @@ fn dispatch(cli: Cli, out: &mut Out) -> Result<(), Failure> {
         Command::Permissions(command) => {
             permissions::run(&Home::find(cli.home.as_deref())?, command, out)
         }
+        Command::Worktree(command) => worktree::run(command, out),
     }
 }
 
