@@ -1,7 +1,8 @@
 //! Quarterdeck: a terminal console from which one person commands a team of coding agents.
 //!
 //! The layers, lowest first: `protocol` (plain data), `settings` (where files are), `store`
-//! (durable state), `model` (language models), `permission` (who may do what), `tools` (what
+//! (durable state), `model` (language models), `worktree` (trees of their own for
+//! agents), `permission` (who may do what), `tools` (what
 //! agents can do), `cli` (the commands). Imports go downwards only; `tests/house_rules.rs`
 //! checks it.
 
@@ -12,3 +13,4 @@ pub mod protocol;
 pub mod settings;
 pub mod store;
 pub mod tools;
+pub mod worktree;

@@ -17,4 +17,3 @@ mod tools {
     mod tasks;
     mod web;
 }
-mod support;

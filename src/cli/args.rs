@@ -58,6 +58,9 @@ pub enum Command {
     /// What agents ask, and the answers to it
     #[command(subcommand)]
     Asks(AsksCommand),
+    /// Trees of their own that agents work in
+    #[command(subcommand)]
+    Worktree(WorktreeCommand),
 }
 
 #[derive(Debug, Subcommand)]
@@ -433,4 +436,16 @@ pub struct CheckPermission {
     /// Where the agent works [default: the current directory]
     #[arg(long, value_name = "DIR")]
     pub cwd: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum WorktreeCommand {
+    /// The worktrees of agents in this repository, and what was done in each
+    List,
+    /// Remove those in which nothing was done and nobody works; say why the others stay
+    Clean {
+        /// Remove this one, with its branch and all that was done in it
+        #[arg(long, value_name = "NAME")]
+        force: Option<String>,
+    },
 }

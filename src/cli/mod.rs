@@ -17,6 +17,7 @@ mod printable;
 mod stop;
 mod task;
 mod team;
+mod worktree;
 
 use std::env;
 use std::process::ExitCode;
@@ -62,6 +63,7 @@ fn dispatch(cli: Cli, out: &mut Out) -> Result<(), Failure> {
         Command::Model(command) => model::run(command, out),
         Command::Permissions(command) => permissions::run(&store()?, command, out),
         Command::Asks(command) => asks::run(&store()?, command, out),
+        Command::Worktree(command) => worktree::run(command, out),
     }
 }
 

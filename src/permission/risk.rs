@@ -47,6 +47,7 @@ const fn of_reason(why: &Why) -> Risk {
         | Why::Unparsable { .. }
         | Why::Delicate { .. }
         | Why::Protected { .. }
+        | Why::Secret { .. }
         | Why::MayBe { .. } => Risk::High,
         Why::Rule { .. } | Why::Mode { .. } | Why::OnlyLooks | Why::Free | Why::NoRule { .. } => {
             Risk::Low

@@ -216,9 +216,13 @@ impl Rule {
 
     /// The very host that the rule names, if it names one.
     pub fn host(&self) -> Option<&str> {
-        match &self.content {
+        match &*self.content {
             Content::Domain(domain) => Some(domain),
-            Content::All | Content::Command(_) | Content::Paths(_) | Content::Exactly(_) => None,
+            Content::All
+            | Content::Command(_)
+            | Content::Paths(_)
+            | Content::Exactly(_)
+            | Content::Broken => None,
         }
     }
 

@@ -15,6 +15,18 @@ use crate::protocol::json;
 pub struct Settings {
     /// The model to use: an alias, or `provider/model`.
     pub model: Option<String>,
+    #[serde(default, deserialize_with = "json::or_default")]
+    pub worktree: WorktreeSettings,
+}
+
+/// Where worktrees are made.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct WorktreeSettings {
+    /// Relative to the main tree.
+    pub directory: Option<PathBuf>,
+    /// What is linked from the main tree instead of being there twice.
+    pub symlink_directories: Option<Vec<PathBuf>>,
 }
 
 /// A settings file that cannot be used.
@@ -44,6 +56,11 @@ pub fn load(files: &[PathBuf]) -> Result<Settings, SettingsError> {
         };
         let layer: Settings = json::from_text(&text).map_err(|error| failed(error.to_string()))?;
         settings.model = layer.model.or(settings.model);
+        let (worktree, before) = (layer.worktree, settings.worktree);
+        settings.worktree = WorktreeSettings {
+            directory: worktree.directory.or(before.directory),
+            symlink_directories: worktree.symlink_directories.or(before.symlink_directories),
+        };
     }
     Ok(settings)
 }

@@ -4,14 +4,26 @@ use std::sync::Arc;
 
 use super::Tool;
 use super::ask_user::AskUserTool;
+use super::bash::BashTool;
+use super::edit::EditTool;
+use super::glob::GlobTool;
+use super::grep::GrepTool;
+use super::read::ReadTool;
 use super::tasks::{TaskCreateTool, TaskGetTool, TaskListTool, TaskUpdateTool};
 use super::web_fetch::WebFetchTool;
+use super::write::WriteTool;
 use crate::model::request::ToolSpec;
 use crate::protocol::nearest::nearest;
 
 /// The tools that need nobody else, in the order the model sees them.
 pub fn builtin() -> Vec<Arc<dyn Tool>> {
     vec![
+        Arc::new(ReadTool::new()),
+        Arc::new(WriteTool::new()),
+        Arc::new(EditTool::new()),
+        Arc::new(BashTool::new()),
+        Arc::new(GlobTool::new()),
+        Arc::new(GrepTool::new()),
         Arc::new(WebFetchTool::new()),
         Arc::new(TaskCreateTool::new()),
         Arc::new(TaskGetTool::new()),

@@ -40,7 +40,7 @@ fn with_rc(rc: &str) -> Rig {
 /// As a session does it: aliases are known before anything is decided.
 async fn prepare(rig: &Rig) {
     rig.cx.shell.prepare().await;
-    rig.views.send_modify(|view| Arc::make_mut(view).aliases = rig.cx.shell.aliases());
+    rig.views.send_modify(|view| Arc::make_mut(view).aliases = rig.cx.shell.aliases().into());
 }
 
 fn snapshots(rig: &Rig) -> Vec<PathBuf> {
