@@ -37,12 +37,12 @@ fn two() -> Value {
 async fn asked(rig: &Rig, wanted: impl Fn(&Question) -> bool) -> Ask {
     let look = async {
         loop {
-            let found = rig.facts().into_iter().find_map(|fact| match fact {
-                Fact::Asked { ask } if wanted(&ask.question) => Some(*ask),
-                _ => None,
-            });
-            if let Some(ask) = found {
-                return ask;
+            for fact in rig.facts() {
+                if let Fact::Asked { ask } = fact
+                    && wanted(&ask.question)
+                {
+                    return *ask;
+                }
             }
             tokio::time::sleep(Duration::from_millis(5)).await;
         }

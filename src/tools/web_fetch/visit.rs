@@ -210,3 +210,43 @@ async fn download(response: Response, longest: usize) -> Result<(Vec<u8>, bool),
     }
     Ok((bytes, true))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::protocol::op::Mode;
+
+    fn url(text: &str) -> Url {
+        Url::parse(text).unwrap()
+    }
+
+    #[test]
+    fn a_site_is_a_host_with_or_without_www() {
+        let cases = [
+            ("http://a.org/x", "https://a.org/y", true),
+            ("https://a.org/", "https://www.a.org/", true),
+            ("https://www.a.org/", "http://a.org/", true),
+            ("https://a.org/", "https://a.org:443/", true),
+            ("https://a.org/", "https://a.org./", true),
+            ("https://a.org/", "https://a.org:8443/", false),
+            ("http://a.org:8080/", "https://a.org/", false),
+            ("https://a.org/", "https://b.a.org/", false),
+            ("https://a.org/", "https://wwwa.org/", false),
+            ("https://a.org/", "https://a.org.evil.example/", false),
+        ];
+        for (one, other, same) in cases {
+            assert_eq!(is_same_site(&url(one), &url(other)), same, "{one} and {other}");
+        }
+    }
+
+    #[test]
+    fn what_no_rule_names_is_fetched_with_tls() {
+        let view = View::new(Mode::Default, Path::new("/"), None);
+        let shown = |text: &str| upgraded(url(text), &view).to_string();
+        assert_eq!(shown("http://a.org/x?y#z"), "https://a.org/x?y");
+        assert_eq!(shown("http://a.org:8080/"), "https://a.org:8080/");
+        assert_eq!(shown("https://a.org/"), "https://a.org/");
+    }
+}
