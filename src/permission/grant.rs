@@ -5,6 +5,7 @@
 //! file too, where it holds for everybody; when that file cannot be changed, it holds for the
 //! session and the person is told why.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -129,7 +130,7 @@ pub fn revoke(
 }
 
 fn text_of(item: &Json, key: &str) -> Option<String> {
-    item.get(key)?.as_str().map(|text| text.into_owned())
+    item.get(key)?.as_str().map(Cow::into_owned)
 }
 
 /// Leaves what `keep` wants in the list on disk, members of later versions included.

@@ -117,7 +117,7 @@ async fn ask(
     match settled.verdict {
         Verdict::Allow { input, remark, .. } => {
             let edited = input.filter(|input| *input != wanted.input);
-            let note = edited.is_some().then(|| "The user changed the input before allowing it.");
+            let note = edited.is_some().then_some("The user changed the input before allowing it.");
             let remark = match (note, remark) {
                 (Some(note), Some(remark)) => Some(format!("{note} {remark}")),
                 (Some(note), None) => Some(note.to_owned()),

@@ -25,7 +25,8 @@ use tokio_util::sync::CancellationToken;
 const PATIENCE: Duration = Duration::from_secs(20);
 
 pub struct Bench {
-    pub dir: tempfile::TempDir,
+    /// Removed with the rest.
+    _dir: tempfile::TempDir,
     pub root: PathBuf,
     pub project: PathBuf,
     pub views: watch::Sender<Arc<View>>,
@@ -67,11 +68,20 @@ impl Bench {
     pub fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().canonicalize().unwrap();
+        Self::at(dir, root)
+    }
+
+    /// One more process on the files of another bench.
+    pub fn beside(root: PathBuf) -> Self {
+        Self::at(tempfile::tempdir().unwrap(), root)
+    }
+
+    fn at(dir: tempfile::TempDir, root: PathBuf) -> Self {
         let project = root.join("project");
-        std::fs::create_dir(&project).unwrap();
+        std::fs::create_dir_all(&project).unwrap();
         let view = View::new(Mode::Default, &project, Some(&root.join("user")));
         let views = watch::Sender::new(Arc::new(view));
-        Self { dir, root, project, views }
+        Self { _dir: dir, root, project, views }
     }
 
     /// The one process that runs the session. Waits until an earlier one has let go.
@@ -115,9 +125,8 @@ impl Bench {
     }
 
     pub fn notices(&self) -> Vec<String> {
-        let texts = self.facts().into_iter().filter_map(|fact| match fact {
-            Fact::Notice { text, .. } => Some(text),
-            _ => None,
+        let texts = self.facts().into_iter().filter_map(|fact| {
+            if let Fact::Notice { text, .. } = fact { Some(text) } else { None }
         });
         texts.collect()
     }

@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 
 use quarterdeck::protocol::ask::{Grantee, Judge, Lasts};
 use quarterdeck::protocol::event::Fact;
@@ -19,13 +18,7 @@ const ASKS: usize = 5;
 async fn a_process_that_asks() {
     let root = PathBuf::from(std::env::var_os(ROOT).unwrap());
     let desk = super::bench::desk_at(&root).unwrap();
-    let bench = Bench { root: root.clone(), project: root.join("project"), ..Bench::new() };
-    let view = quarterdeck::permission::View::new(
-        quarterdeck::protocol::op::Mode::Default,
-        &bench.project,
-        None,
-    );
-    bench.views.send_replace(Arc::new(view));
+    let bench = Bench::beside(root);
     let waiting: Vec<_> = (0..ASKS)
         .map(|n| bench.put(&desk, &bench.ask(&agent("ada"), &format!("toolu_{n}"), "make all")))
         .collect();

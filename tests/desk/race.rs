@@ -3,7 +3,6 @@
 use std::process::Stdio;
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
 
 use quarterdeck::permission::desk::AskDesk;
 use quarterdeck::protocol::ask::{Judge, Verdict};
@@ -86,9 +85,8 @@ async fn of_many_judges_in_two_processes_exactly_one_is_heard() {
     let told: Vec<(AskId, Verdict)> = bench
         .facts()
         .into_iter()
-        .filter_map(|fact| match fact {
-            Fact::Settled { ask, verdict, .. } => Some((ask, verdict)),
-            _ => None,
+        .filter_map(|fact| {
+            if let Fact::Settled { ask, verdict, .. } = fact { Some((ask, verdict)) } else { None }
         })
         .collect();
     let wanted: Vec<(AskId, Verdict)> =
@@ -116,5 +114,4 @@ async fn a_rule_and_a_person_at_once_settle_an_ask_once() {
         assert_eq!(by_person, settled.by == Judge::Human, "{settled:?}");
         assert_eq!(bench.settled(&ask.id), 1);
     }
-    tokio::time::sleep(Duration::ZERO).await;
 }
