@@ -5,7 +5,11 @@ mod support;
 
 mod tools {
     mod calls;
-    mod files;
+    mod files_change;
+    mod files_crash;
+    mod files_properties;
+    mod files_races;
+    mod files_read;
     mod questions;
     mod registry;
     mod rig;

@@ -120,7 +120,10 @@ impl Spot {
 
     /// What else is in the directory, as far as it is text.
     pub fn neighbours(&self) -> Vec<String> {
-        let Ok(entries) = Dir::read_from(&self.dir) else { return Vec::new() };
+        // The handle itself may be one that cannot list.
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let listable = rustix::fs::openat(&self.dir, ".", flags, Mode::empty());
+        let Ok(entries) = listable.and_then(Dir::new) else { return Vec::new() };
         let names = entries.take(MOST_NAMES).map_while(Result::ok);
         let names = names.filter_map(|entry| entry.file_name().to_str().map(str::to_owned).ok());
         names.filter(|name| name != "." && name != "..").collect()

@@ -51,10 +51,11 @@ impl Flat {
     /// The text of the file with `new` in the place of each passage. All passages are alike.
     pub fn replaced(&self, passages: &[Range<usize>], new: &str) -> String {
         let mut raw = String::with_capacity(self.text.len() + self.returns.len() + new.len());
+        let usual = self.mostly_returns();
         let mut done = 0;
         for passage in passages {
             self.push_raw(&mut raw, done..passage.start);
-            self.push_new(&mut raw, passage.clone(), new);
+            self.push_new(&mut raw, passage.clone(), new, usual);
             done = passage.end;
         }
         self.push_raw(&mut raw, done..self.text.len());
@@ -79,7 +80,7 @@ impl Flat {
 
     /// The lines that both have at the beginning and at the end keep their ends; the others take
     /// them from the lines they replace, and where there are none, from the rest of the file.
-    fn push_new(&self, raw: &mut String, passage: Range<usize>, new: &str) {
+    fn push_new(&self, raw: &mut String, passage: Range<usize>, new: &str, usual: bool) {
         let old = &self.text[passage.clone()];
         let mut returns = self.returns_in(&passage).iter().peekable();
         let ends = old.match_indices('\n').map(|(at, _)| passage.start + at);
@@ -92,7 +93,6 @@ impl Flat {
         let first = newlines(&new.as_bytes()[..before]);
         let last = newlines(&new.as_bytes()[new.len() - after..]);
         let count = newlines(new.as_bytes());
-        let usual = self.mostly_returns();
         for (at, line) in new.split('\n').enumerate() {
             if at > 0 {
                 let end = at - 1;

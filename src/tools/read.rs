@@ -254,14 +254,17 @@ impl Job {
             return Ok(refusal);
         }
         let mut page = self.page();
-        let mut lines = Lines { from: BufReader::with_capacity(1 << 17, file), stop: &self.stop };
+        let from = BufReader::with_capacity(1 << 17, file);
+        let mut lines = Lines { from, stop: &self.stop, within: false };
         for _ in 1..page.first {
             if !lines.skip().map_err(failed)? {
-                return Ok(self.answer(&page, None, None));
+                break;
             }
         }
-        while let Some(line) = lines.next().map_err(failed)? {
-            if line.contains(&0) {
+        while page.has_room()
+            && let Some(line) = lines.next().map_err(failed)?
+        {
+            if memchr::memchr(0, &line).is_some() {
                 let at = page.first + page.count;
                 let why = format!("{}: it is binary (a NUL in line {at}).", self.shown);
                 return Ok(Output::failed(why));
@@ -307,9 +310,13 @@ struct Page {
 }
 
 impl Page {
+    fn has_room(&self) -> bool {
+        self.count < self.limit
+    }
+
     /// Adds a line; `false` if there is no room for it.
     fn take(&mut self, line: &str) -> bool {
-        if self.count == self.limit {
+        if !self.has_room() {
             return false;
         }
         let before = self.lines.len();
@@ -327,46 +334,59 @@ impl Page {
 struct Lines<'a> {
     from: BufReader<File>,
     stop: &'a Stop,
+    /// The rest of a long line is still to be gone past; whoever wants no more lines need not.
+    within: bool,
 }
 
 impl Lines<'_> {
     fn next(&mut self) -> io::Result<Option<Vec<u8>>> {
-        let mut line = Vec::new();
-        let there = self.each_part(|part| {
-            // A character has at most four bytes.
-            let room = (4 * LONGEST_LINE + 4).saturating_sub(line.len());
-            line.extend_from_slice(&part[..part.len().min(room)]);
-        })?;
-        if line.last() == Some(&b'\r') {
-            line.pop();
+        if self.within {
+            self.skip()?;
         }
-        Ok(there.then_some(line))
+        // A character has at most four bytes, and one more than is shown tells that there is more.
+        let most = 4 * (LONGEST_LINE + 1);
+        let mut line = Vec::new();
+        while line.len() < most {
+            let buffer = self.from.fill_buf()?;
+            if buffer.is_empty() {
+                return Ok(Some(line).filter(|line| !line.is_empty()));
+            }
+            let part = &buffer[..buffer.len().min(most - line.len())];
+            if let Some(end) = memchr::memchr(b'\n', part) {
+                line.extend_from_slice(&part[..end]);
+                self.from.consume(end + 1);
+                line.pop_if(|last| *last == b'\r');
+                return Ok(Some(line));
+            }
+            line.extend_from_slice(part);
+            let taken = part.len();
+            self.from.consume(taken);
+        }
+        self.within = true;
+        Ok(Some(line))
     }
 
-    /// Goes past a line; `false` at the end.
+    /// Goes past the end of a line; `false` if there is none.
     fn skip(&mut self) -> io::Result<bool> {
-        self.each_part(|_| {})
-    }
-
-    fn each_part(&mut self, mut with: impl FnMut(&[u8])) -> io::Result<bool> {
+        self.within = false;
         let mut there = false;
-        loop {
+        while !self.stop.is_cancelled() {
             let buffer = self.from.fill_buf()?;
             if buffer.is_empty() {
                 return Ok(there);
             }
             there = true;
-            if let Some(end) = buffer.iter().position(|byte| *byte == b'\n') {
-                with(&buffer[..end]);
-                self.from.consume(end + 1);
-                return Ok(true);
-            }
-            with(buffer);
-            let all = buffer.len();
-            self.from.consume(all);
-            if self.stop.is_cancelled() {
-                return Err(io::ErrorKind::Interrupted.into());
+            match memchr::memchr(b'\n', buffer) {
+                Some(end) => {
+                    self.from.consume(end + 1);
+                    return Ok(true);
+                }
+                None => {
+                    let all = buffer.len();
+                    self.from.consume(all);
+                }
             }
         }
+        Err(io::Error::other("interrupted"))
     }
 }

@@ -71,7 +71,7 @@ pub fn decode(bytes: &[u8]) -> Result<Text, NotText> {
     if let Some(rest) = bytes.strip_prefix(UTF16_BE_MARK) {
         return utf16(rest, Encoding::Utf16Be, u16::from_be_bytes);
     }
-    if let Some(at) = bytes.iter().position(|byte| *byte == 0) {
+    if let Some(at) = memchr::memchr(0, bytes) {
         return Err(NotText::Binary(at));
     }
     let (rest, marked) = match bytes.strip_prefix(UTF8_MARK) {

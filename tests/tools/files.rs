@@ -1,1 +1,0 @@
-//! Tests of this group of tools.
