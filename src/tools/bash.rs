@@ -130,6 +130,10 @@ async fn run(cx: &ToolContext, call: &Call, input: &Input) -> Output {
         use_id: &call.id,
         crew: &cx.crew,
     };
+    tokio::select! {
+        () = cx.shell.prepare() => {}
+        () = call.stop.cancelled() => return Output::failed("Interrupted before it started."),
+    }
     let started = cx.shell.run(request).await;
     if let Some(text) = cx.shell.trouble() {
         cx.journal.emit(Some(&cx.me), Fact::Notice { level: Level::Warning, text });

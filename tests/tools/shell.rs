@@ -186,9 +186,9 @@ async fn what_is_no_text_becomes_text_without_breaking_characters() {
 }
 
 fn said(rig: &Rig) -> Vec<String> {
-    let printed = rig.facts().into_iter().filter_map(|fact| match fact {
-        Fact::ToolOutput { text, .. } => Some(text),
-        _ => None,
+    let printed = rig.facts().into_iter().filter_map(|fact| {
+        let Fact::ToolOutput { text, .. } = fact else { return None };
+        Some(text)
     });
     printed.collect()
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use quarterdeck::tools::Output;
 use quarterdeck::tools::shell::Shell;
 use serde_json::json;
 
@@ -40,6 +41,14 @@ fn none_alive(rig: &Rig) {
     assert!(left.is_empty(), "still there: {left:?} of {:?}", pids(rig));
 }
 
+/// What was printed before the end is there, and how it ended. In between a shell may have its
+/// say on the death of a child.
+fn says(output: &Output, how: &str) {
+    let text = text(output);
+    assert!(text.starts_with("begun\n") && text.ends_with(&format!("\n\n{how}")), "{text}");
+    assert!(output.failed);
+}
+
 /// Somebody else's process.
 struct Bystander(Child);
 
@@ -64,8 +73,7 @@ async fn a_tree_of_grandchildren_is_gone_after_a_timeout() {
     let output = rig.call("Bash", json!({ "command": command, "timeout": 1500 })).await;
     assert_eq!(pids(&rig).len(), TREE_SIZE, "{}", text(&output));
     none_alive(&rig);
-    let said = "begun\n\nTimed out after 1s, and was ended with everything it started.";
-    assert_eq!((text(&output), output.failed), (said, true));
+    says(&output, "Timed out after 1s, and was ended with everything it started.");
     assert_eq!(output.data["timedOut"], true);
     assert!(bystander.0.try_wait().unwrap().is_none(), "somebody else was hit");
 }
@@ -81,8 +89,7 @@ async fn a_tree_of_grandchildren_is_gone_after_a_cancel() {
     };
     let (output, ()) = tokio::join!(call, cancel);
     none_alive(&rig);
-    let said = "begun\n\nInterrupted, and ended with everything it started.";
-    assert_eq!((text(&output), output.failed), (said, true));
+    says(&output, "Interrupted, and ended with everything it started.");
     assert_eq!(
         (&output.data["interrupted"], &output.data["timedOut"]),
         (&json!(true), &json!(false))

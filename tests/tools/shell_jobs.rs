@@ -155,17 +155,21 @@ async fn a_quiet_command_that_seems_to_wait_for_input_is_told_of_once() {
     let quiet = behind(&rig, "echo working; sleep 1000").await;
     let asking = behind(&rig, "printf 'Overwrite? [y/N] '; sleep 1000").await;
     let stopped = behind(&rig, "echo x; kill -STOP $$").await;
-    until("two notes", || notes(&rig).len() == 2).await;
+    // A terminal of its own, from which `head` reads what nobody types.
+    let reading = "script -qec 'echo x; head -c1' /dev/null < <(sleep 1000)";
+    let reading = behind(&rig, reading).await;
+    let asked = [asking.clone(), stopped.clone(), reading.clone()];
+    until("three notes", || notes(&rig).len() == 3).await;
     for note in notes(&rig) {
-        assert!(note.task == asking || note.task == stopped, "{note:?}");
+        assert!(asked.contains(&note.task), "{note:?}");
         assert_eq!(note.status, NoteStatus::Waiting);
         assert!(note.summary.contains("wait for input"), "{}", note.summary);
     }
-    for id in [quiet, asking, stopped] {
+    for id in [quiet, asking, stopped, reading] {
         let end = rig.cx.shell.jobs().kill(&id).await.unwrap().unwrap();
         assert_eq!(end.status, Status::Killed);
     }
-    assert_eq!(notes(&rig).len(), 2);
+    assert_eq!(notes(&rig).len(), 3);
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use quarterdeck::protocol::event::Fact;
 
 use super::rig::Rig;
-use super::shell::{rig, rig_with, text};
+use super::shell::{rig, rig_with, text, until};
 use crate::support::mode;
 
 /// Start-up files as people have them: the first line keeps all but interactive shells out.
@@ -105,19 +105,28 @@ async fn start_up_files_that_hang_are_given_up_and_said() {
     for _ in 0..2 {
         assert_eq!(text(&rig.bash("echo fine").await), "fine");
     }
-    let notices: Vec<String> = rig
-        .facts()
-        .into_iter()
-        .filter_map(|fact| match fact {
-            Fact::Notice { text, .. } => Some(text),
-            _ => None,
-        })
-        .collect();
+    let notices = rig.facts().into_iter().filter_map(|fact| {
+        let Fact::Notice { text, .. } = fact else { return None };
+        Some(text)
+    });
+    let notices: Vec<String> = notices.collect();
     assert_eq!(notices.len(), 1, "{notices:?}");
     assert!(notices[0].contains("did not finish starting within 0.3 s"), "{}", notices[0]);
     let pid = std::fs::read_to_string(user.join("pid")).unwrap();
     let left = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim()));
     assert!(left.is_err() || left.unwrap().contains(") Z "), "it still runs");
+}
+
+#[tokio::test]
+async fn a_call_does_not_wait_for_start_up_files_once_it_is_stopped() {
+    let rig = with_rc("touch ~/begun; sleep 1000");
+    let begun = rig.dir.path().join("user/begun");
+    let stop = async {
+        until("the start-up files", || begun.exists()).await;
+        rig.stop.cancel();
+    };
+    let (output, ()) = tokio::join!(rig.bash("echo x"), stop);
+    assert_eq!((text(&output), output.failed), ("Interrupted before it started.", true));
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -79,7 +79,8 @@ pub enum JobError {
 pub struct Job {
     pub plan: Plan,
     pub started: Stamp,
-    crew: Arc<dyn Crew>,
+    /// Weak, for the crew holds the shell that holds the jobs.
+    crew: Weak<dyn Crew>,
     end: watch::Sender<Option<End>>,
     behind: watch::Sender<bool>,
     /// Fires when it shall end.
@@ -96,7 +97,7 @@ struct Reading {
 }
 
 impl Job {
-    fn new(plan: Plan, crew: Arc<dyn Crew>, behind: bool) -> Self {
+    fn new(plan: Plan, crew: Weak<dyn Crew>, behind: bool) -> Self {
         Self {
             plan,
             started: files::now(),
@@ -139,7 +140,9 @@ impl Job {
     /// Tells the owner something that is not the end.
     pub(super) fn tell(&self, status: NoteStatus, summary: String) {
         let Plan { id, use_id, owner, output, .. } = self.plan.clone();
-        self.crew.notify(&owner, Note { task: id, use_id, output, status, summary });
+        if let Some(crew) = self.crew.upgrade() {
+            crew.notify(&owner, Note { task: id, use_id, output, status, summary });
+        }
     }
 
     /// Nobody needs to be told any more. Whether nobody was told before.
@@ -192,8 +195,8 @@ pub struct Jobs {
 
 impl Jobs {
     /// A new job; `behind` if its owner does not wait for it.
-    pub fn add(&self, plan: Plan, crew: Arc<dyn Crew>, behind: bool) -> Arc<Job> {
-        let job = Arc::new(Job::new(plan, crew, behind));
+    pub fn add(&self, plan: Plan, crew: &Arc<dyn Crew>, behind: bool) -> Arc<Job> {
+        let job = Arc::new(Job::new(plan, Arc::downgrade(crew), behind));
         let mut all = self.all();
         all.push(Arc::clone(&job));
         let ended = all.iter().filter(|job| job.end().is_some()).count();

@@ -253,7 +253,7 @@ impl Shell {
             description: request.description.to_owned(),
         };
         let spool = Spool::new(plan.output.clone(), self.options.largest);
-        let job = self.tracks.jobs.add(plan, Arc::clone(request.crew), request.background);
+        let job = self.tracks.jobs.add(plan, request.crew, request.background);
         if self.tracks.over.is_cancelled() {
             job.stop.cancel();
         }
@@ -270,7 +270,7 @@ impl Shell {
             cwd_file,
             tracks: Arc::clone(&self.tracks),
         };
-        tokio::spawn(run.to_the_end());
+        tokio::spawn(run.finish());
         Ok(Started { job, said, front })
     }
 

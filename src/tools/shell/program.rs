@@ -19,8 +19,9 @@ use super::tree::Leader;
 /// Arguments: the snapshot, the file for the last directory, `aliases` if they are wanted, the
 /// command.
 const AROUND: &str = r#"
+unalias -a 2>/dev/null
+__quarterdeck_aliases=$3
 [ -r "$1" ] && . "$1" >/dev/null 2>&1
-[ "$3" = aliases ] || unalias -a 2>/dev/null
 __quarterdeck_cwd=$2
 __quarterdeck_command=$4
 set --

@@ -13,7 +13,7 @@ use rustix::process::Signal;
 use tokio::io::AsyncReadExt;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout};
 
 use super::Tracks;
 use super::jobs::{End, Job, Status};
@@ -91,11 +91,30 @@ struct Watch {
     warned: bool,
     open: bool,
     cause: Cause,
-    ending: Option<JoinHandle<bool>>,
+    ending: Ending,
+}
+
+/// Whether we are ending it.
+#[derive(Debug)]
+enum Ending {
+    No,
+    Begun(JoinHandle<bool>),
+    Over,
+}
+
+impl Ending {
+    /// Waits until everyone was ended, or could not be. Without an end there is nothing to await.
+    async fn over(&mut self) {
+        if let Self::Begun(handle) = self {
+            // It cannot panic, and is never cancelled.
+            let _ = handle.await;
+            *self = Self::Over;
+        }
+    }
 }
 
 impl Run {
-    pub(super) async fn to_the_end(mut self) {
+    pub(super) async fn finish(mut self) {
         let now = Instant::now();
         let mut watch = Watch {
             since: now,
@@ -104,7 +123,7 @@ impl Run {
             warned: false,
             open: true,
             cause: Cause::Itself,
-            ending: None,
+            ending: Ending::No,
         };
         if self.job.is_behind() {
             self.go_behind();
@@ -131,8 +150,13 @@ impl Run {
                 read = self.running.output.read(&mut buffer), if watch.open => {
                     self.heard(watch, read.map(|count| &buffer[..count]).unwrap_or_default());
                 }
-                () = self.job.stop.cancelled(), if watch.ending.is_none() => {
+                () = self.job.stop.cancelled(), if matches!(watch.ending, Ending::No) => {
                     self.begin_end(watch, Cause::Stopped, self.times.grace_when_stopped);
+                }
+                // Whoever is still there now hangs in the kernel, and nobody waits for that.
+                () = watch.ending.over(), if matches!(watch.ending, Ending::Begun(_)) => {
+                    let last = timeout(LINGER, self.running.child.wait()).await;
+                    return last.ok().and_then(Result::ok);
                 }
                 () = at(limit), if limit.is_some() => {
                     self.begin_end(watch, Cause::Timeout, self.times.grace);
@@ -148,13 +172,13 @@ impl Run {
 
     /// When the time is up, for a command that somebody waits for.
     fn limit(&self, watch: &Watch) -> Option<Instant> {
-        let limit = self.times.limit.filter(|_| watch.ending.is_none() && self.front.is_some())?;
-        Some(watch.since + limit)
+        let counts = matches!(watch.ending, Ending::No) && self.front.is_some();
+        self.times.limit.filter(|_| counts).map(|limit| watch.since + limit)
     }
 
     /// When a command that nobody watches has been quiet for too long.
     fn quiet(&self, watch: &Watch) -> Option<Instant> {
-        let wanted = !watch.warned && watch.ending.is_none() && self.front.is_none();
+        let wanted = !watch.warned && matches!(watch.ending, Ending::No) && self.front.is_none();
         wanted.then(|| watch.heard + self.times.quiet)
     }
 
@@ -175,7 +199,7 @@ impl Run {
     fn begin_end(&self, watch: &mut Watch, cause: Cause, grace: Duration) {
         watch.cause = cause;
         let tree = self.tree.clone();
-        watch.ending = Some(tokio::spawn(async move { tree.end(grace).await }));
+        watch.ending = Ending::Begun(tokio::spawn(async move { tree.end(grace).await }));
     }
 
     /// Who waited goes on, and all of the output is in the file from now on.
@@ -209,32 +233,19 @@ impl Run {
 
     /// Takes what is still on its way after the shell has ended.
     async fn linger(&mut self, watch: &mut Watch) {
-        let ended = async {
-            if let Some(ending) = &mut watch.ending {
-                // It cannot panic, and is never cancelled.
-                let _ = ending.await;
-            }
-        };
-        tokio::pin!(ended);
-        let mut ending = true;
-        let mut until = Instant::now() + LINGER;
         let mut buffer = vec![0; 64 * 1024];
-        let mut last = Vec::new();
-        while watch.open || ending {
+        let mut until = Instant::now() + LINGER;
+        loop {
+            let begun = matches!(watch.ending, Ending::Begun(_));
+            if !begun && !watch.open {
+                return;
+            }
             tokio::select! {
-                () = &mut ended, if ending => {
-                    ending = false;
-                    until = Instant::now() + LINGER;
-                }
+                () = watch.ending.over(), if begun => until = Instant::now() + LINGER,
                 read = self.running.output.read(&mut buffer), if watch.open => {
-                    let count = read.unwrap_or_default();
-                    watch.open = count > 0;
-                    last.clear();
-                    last.extend_from_slice(&buffer[..count]);
-                    let text = self.spool.take(&last);
-                    self.speaker.iter_mut().for_each(|speaker| speaker.take(&text));
+                    self.heard(watch, read.map(|count| &buffer[..count]).unwrap_or_default());
                 }
-                () = sleep_until(until), if !ending => break,
+                () = sleep_until(until), if !begun => return,
             }
         }
     }

@@ -181,7 +181,7 @@ fn write(taking: &Taking<'_>, parts: &Parts) -> io::Result<Snapshot> {
     let inherited = taking.environment.get(OsStr::new("PATH"));
     let path = joined(inherited.map_or(OsStr::new(""), OsString::as_os_str), &parts.path);
     let mut text = b"# What commands begin with; made from the start-up files.\n".to_vec();
-    text.extend(b"unalias -a 2>/dev/null\nexport PATH=");
+    text.extend(b"export PATH=");
     text.extend(quoted(path.as_bytes()));
     text.push(b'\n');
     // Options before functions, which may need them to be read; aliases after, or they would be
@@ -190,6 +190,7 @@ fn write(taking: &Taking<'_>, parts: &Parts) -> io::Result<Snapshot> {
     text.push(b'\n');
     text.extend(&parts.functions);
     text.push(b'\n');
+    text.extend(b"if [ \"$__quarterdeck_aliases\" = aliases ]; then :\n");
     if taking.program.kind == Kind::Bash {
         text.extend(b"shopt -s expand_aliases\n");
     }
@@ -200,6 +201,7 @@ fn write(taking: &Taking<'_>, parts: &Parts) -> io::Result<Snapshot> {
         text.extend(quoted(meaning.as_bytes()));
         text.push(b'\n');
     }
+    text.extend(b"fi\n");
     let unready = files::temporary(taking.file);
     files::create(&unready)?.write_all(&text)?;
     fs::rename(&unready, taking.file)?;

@@ -43,7 +43,8 @@ impl Speaker {
             return;
         }
         let room = BUDGET.saturating_sub(self.said + self.pending.len());
-        let cut = text.floor_char_boundary(room);
+        let cut = (0..=room.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
+        let cut = cut.unwrap_or_default();
         self.pending.push_str(&text[..cut]);
         self.unsaid += text[cut..].chars().count() as u64;
         self.since.get_or_insert_with(Instant::now);
