@@ -3,6 +3,7 @@
 //! Exit codes: 0 done, 1 the answer is no (the reason is on stderr, and on stdout with
 //! `--json`), 2 wrong usage or bad input.
 
+mod agents;
 mod args;
 mod dag;
 mod failure;
@@ -63,6 +64,7 @@ fn dispatch(cli: Cli, out: &mut Out) -> Result<(), Failure> {
         Command::Permissions(command) => {
             permissions::run(&Home::find(cli.home.as_deref())?, command, out)
         }
+        Command::Agents(command) => agents::run(&command, out),
         Command::Worktree(command) => worktree::run(command, out),
     }
 }

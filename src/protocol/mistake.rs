@@ -1,6 +1,6 @@
-//! What is wrong with a playbook, and where.
+//! What is wrong with a file that a person wrote, and where.
 //!
-//! Reading never stops at the first mistake: whoever writes a playbook wants to see all of them.
+//! Reading never stops at the first mistake: whoever writes such a file wants to see all of them.
 
 use std::fmt;
 
@@ -76,8 +76,9 @@ impl Mistakes {
 }
 
 /// The known word that was probably meant.
-fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
-    let far = |near: &str| strsim::damerau_levenshtein(&word.to_lowercase(), near);
+pub fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
+    let word = word.to_lowercase();
+    let far = |near: &str| strsim::damerau_levenshtein(&word, &near.to_lowercase());
     let best = known.iter().copied().min_by_key(|near| far(near))?;
     // More than a third of the word wrong is another word.
     (far(best) <= 1 + word.chars().count() / 4).then_some(best)
