@@ -1,11 +1,11 @@
 //! Quarterdeck: a terminal console from which one person commands a team of coding agents.
 //!
 //! The layers, lowest first: `protocol` (plain data), `settings` (where files are), `store`
-//! (durable state), `model` (language models), `worktree` (trees of their own for
-//! agents), `permission` (who may do what), `tools` (what
-//! agents can do), `cli` (the commands). Imports go downwards only; `tests/house_rules.rs`
-//! checks it.
+//! (durable state), `model` (language models), `worktree` (trees of their own for agents),
+//! `permission` (who may do what), `tools` (what agents can do), `agent` (one agent), `cli` (the
+//! commands). Imports go downwards only; `tests/house_rules.rs` checks it.
 
+pub mod agent;
 pub mod cli;
 pub mod model;
 pub mod permission;

@@ -61,6 +61,9 @@ pub enum Command {
     /// Trees of their own that agents work in
     #[command(subcommand)]
     Worktree(WorktreeCommand),
+    /// The kinds of agents that there are
+    #[command(subcommand)]
+    Agents(AgentsCommand),
 }
 
 #[derive(Debug, Subcommand)]
@@ -448,4 +451,30 @@ pub enum WorktreeCommand {
         #[arg(long, value_name = "NAME")]
         force: Option<String>,
     },
+}
+
+#[derive(Debug, Subcommand)]
+pub enum AgentsCommand {
+    /// All kinds of agents, and where each is defined; what is wrong with a file is on stderr
+    List {
+        #[command(flatten)]
+        from: AgentsFrom,
+    },
+    /// One kind of agent with all its fields and its prompt
+    Show {
+        /// Its name; the case of letters does not matter
+        name: String,
+        #[command(flatten)]
+        from: AgentsFrom,
+    },
+}
+
+#[derive(Debug, Args)]
+pub struct AgentsFrom {
+    /// More agents: a JSON object of names, each with `description`, `prompt` and other fields
+    #[arg(long, value_name = "JSON")]
+    pub agents: Option<String>,
+    /// The project [default: the current directory]
+    #[arg(long, value_name = "DIR")]
+    pub cwd: Option<PathBuf>,
 }

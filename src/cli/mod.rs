@@ -3,6 +3,7 @@
 //! Exit codes: 0 done, 1 the answer is no (the reason is on stderr, and on stdout with
 //! `--json`), 2 wrong usage or bad input.
 
+mod agents;
 mod args;
 mod asks;
 mod dag;
@@ -63,6 +64,7 @@ fn dispatch(cli: Cli, out: &mut Out) -> Result<(), Failure> {
         Command::Model(command) => model::run(command, out),
         Command::Permissions(command) => permissions::run(&store()?, command, out),
         Command::Asks(command) => asks::run(&store()?, command, out),
+        Command::Agents(command) => agents::run(&command, out),
         Command::Worktree(command) => worktree::run(command, out),
     }
 }

@@ -12,9 +12,9 @@ use super::args::{PlaybookCommand, Serve};
 use super::failure::Failure;
 use super::out::Out;
 use super::stop::stop_on_signal;
-use crate::model::rehearsal::mistake::Mistake;
 use crate::model::rehearsal::playbook::{Pace, Playbook, PlaybookError};
 use crate::model::rehearsal::server::{self, Log, Options, ServeError};
+use crate::protocol::mistake::Mistake;
 
 pub fn run(command: PlaybookCommand, out: &mut Out) -> Result<(), Failure> {
     match command {

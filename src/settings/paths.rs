@@ -140,6 +140,14 @@ pub fn claude_dir() -> Option<PathBuf> {
     }
 }
 
+/// Where the administrator of a machine puts definitions of agents that nobody overrides.
+pub fn policy_agents_dir() -> PathBuf {
+    match env::var_os("QUARTERDECK_POLICY_AGENTS") {
+        Some(dir) if !dir.is_empty() => dir.into(),
+        Some(_) | None => "/etc/quarterdeck/agents".into(),
+    }
+}
+
 /// The user's home directory, what `~` means.
 pub fn user_dir() -> Option<PathBuf> {
     directories::BaseDirs::new().map(|dirs| dirs.home_dir().to_owned())

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Tool;
 use super::ask_user::AskUserTool;
-use super::bash::BashTool;
+use super::bash::Bash;
 use super::edit::EditTool;
 use super::glob::GlobTool;
 use super::grep::GrepTool;
@@ -21,7 +21,7 @@ pub fn builtin() -> Vec<Arc<dyn Tool>> {
         Arc::new(ReadTool::new()),
         Arc::new(WriteTool::new()),
         Arc::new(EditTool::new()),
-        Arc::new(BashTool::new()),
+        Arc::new(Bash::new()),
         Arc::new(GlobTool::new()),
         Arc::new(GrepTool::new()),
         Arc::new(WebFetchTool::new()),

@@ -7,7 +7,6 @@ mod cache;
 mod digest;
 mod events;
 mod history;
-pub mod mistake;
 mod paced;
 pub mod playbook;
 pub mod player;
@@ -17,7 +16,6 @@ pub mod server;
 mod stage;
 mod template;
 mod values;
-mod yaml;
 
 use std::sync::Arc;
 use std::time::Duration;

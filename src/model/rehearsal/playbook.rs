@@ -9,10 +9,10 @@ use std::time::Duration;
 use regex::Regex;
 use serde_json::Value;
 
-use super::mistake::Mistake;
 use super::reading;
 use super::template::Template;
 use crate::model::request::{Caller, Purpose};
+use crate::protocol::mistake::Mistake;
 
 #[derive(Debug, Clone, Default)]
 pub struct Playbook {

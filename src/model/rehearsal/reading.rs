@@ -2,11 +2,11 @@
 
 use regex::Regex;
 
-use super::mistake::{Mistake, Mistakes, Place};
 use super::playbook::{Actor, Call, Glob, Input, Pace, Playbook, Repeat, Turn, When, Who};
 use super::template::{self, Name, Template};
-use super::yaml::{self, Data, Key, Node};
 use crate::model::request::Purpose;
+use crate::protocol::mistake::{Mistake, Mistakes, Place};
+use crate::protocol::yaml::{self, Data, Key, Node};
 
 pub(super) fn playbook(text: &str) -> Result<Playbook, Vec<Mistake>> {
     // Some editors begin a file with a byte order mark. It says nothing.

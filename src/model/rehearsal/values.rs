@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::playbook::{Fault, FaultKind, GivenUsage};
 use super::reading::{Pair, Reading, find};
-use super::yaml::{Data, Node};
+use crate::protocol::yaml::{Data, Node};
 
 const RATE_LIMITED: u16 = 429;
 

@@ -1,6 +1,6 @@
-//! What is wrong with a playbook, and where.
+//! What is wrong with a file that a person wrote, and where.
 //!
-//! Reading never stops at the first mistake: whoever writes a playbook wants to see all of them.
+//! Reading never stops at the first mistake: whoever writes such a file wants to see all of them.
 
 use std::fmt;
 

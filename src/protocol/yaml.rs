@@ -1,6 +1,6 @@
 //! YAML as a tree in which every key and value knows its place.
 //!
-//! Only what a playbook needs: anchors, aliases, tags and second documents are mistakes. A key
+//! Only what playbooks and front matter need: anchors, aliases, tags and second documents are mistakes. A key
 //! that occurs twice is one as well; the first one stays.
 
 use serde_json::{Number, Value};
@@ -9,7 +9,7 @@ use yaml_rust2::scanner::{Marker, ScanError, TScalarStyle};
 
 use super::mistake::{Mistakes, Place};
 
-/// Nobody writes a playbook that is nested deeper than this.
+/// Nobody writes a file that is nested deeper than this.
 const DEEPEST: usize = 64;
 
 #[derive(Debug)]
@@ -73,6 +73,43 @@ impl Node {
     }
 }
 
+impl Node {
+    /// The same as JSON, keys in their order.
+    pub fn to_json(&self) -> Value {
+        match &self.data {
+            Data::Scalar { .. } => self.scalar(),
+            Data::List(items) => items.iter().map(Self::to_json).collect(),
+            Data::Map(pairs) => {
+                let pairs = pairs.iter().map(|(key, value)| (key.name.clone(), value.to_json()));
+                Value::Object(pairs.collect())
+            }
+        }
+    }
+
+    /// A tree of what came as JSON, all of it in one place.
+    pub fn from_json(value: &Value, at: Place) -> Self {
+        let plain = |text: String| Data::Scalar { text, style: Style::Plain };
+        let data = match value {
+            Value::Null => plain(String::new()),
+            Value::Bool(truth) => plain(truth.to_string()),
+            Value::Number(number) => plain(number.to_string()),
+            Value::String(text) => Data::Scalar { text: text.clone(), style: Style::Quoted },
+            Value::Array(items) => {
+                Data::List(items.iter().map(|item| Self::from_json(item, at)).collect())
+            }
+            Value::Object(pairs) => Data::Map(
+                pairs
+                    .iter()
+                    .map(|(name, value)| {
+                        (Key { at, name: name.clone() }, Self::from_json(value, at))
+                    })
+                    .collect(),
+            ),
+        };
+        Self { at, data }
+    }
+}
+
 fn number(text: &str) -> Option<Number> {
     // Rust also reads `inf` and `nan` as numbers; YAML and JSON do not.
     if !text.ends_with(|c: char| c.is_ascii_digit() || c == '.') {
@@ -113,7 +150,7 @@ impl Reader<'_, '_> {
                 Event::Nothing | Event::StreamStart | Event::DocumentEnd => {}
                 Event::DocumentStart if first.is_some() => {
                     self.mistakes
-                        .add(place(mark), "a playbook is one document; here begins another");
+                        .add(place(mark), "only one document is read; here begins another");
                     return Ok(first);
                 }
                 Event::DocumentStart => {
@@ -244,18 +281,6 @@ mod tests {
 
     use super::*;
 
-    /// The same as JSON, keys in their order.
-    fn json_of(node: &Node) -> Value {
-        match &node.data {
-            Data::Scalar { .. } => node.scalar(),
-            Data::List(items) => items.iter().map(json_of).collect(),
-            Data::Map(pairs) => {
-                let pairs = pairs.iter().map(|(key, value)| (key.name.clone(), json_of(value)));
-                Value::Object(pairs.collect())
-            }
-        }
-    }
-
     #[track_caller]
     fn tree(text: &str) -> Node {
         let mut mistakes = Mistakes::default();
@@ -272,7 +297,7 @@ mod tests {
             "a": 1, "b": -2.5, "c": "true", "d": true, "e": null, "f": null, "g": 1000.0,
             "h": "inf", "i": "1.2.3", "j": "two\nlines\n", "k": ["x", {"y": "z"}],
         });
-        assert_eq!(json_of(&tree(text)), expected);
+        assert_eq!(tree(text).to_json(), expected);
     }
 
     #[test]

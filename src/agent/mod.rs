@@ -1,0 +1,3 @@
+//! One agent: so far, what kinds of agents there are.
+
+pub mod definition;
