@@ -32,7 +32,7 @@ async fn a_grant_settles_the_open_asks_it_covers_and_only_those() {
     ];
     let [one, two, three, four] = asks.each_ref().map(|ask| bench.put(&desk, ask));
     asks.iter().for_each(|ask| bench.is_open(ask));
-    // By another process, to the asker alone.
+    // Through the files, to the asker alone.
     let verdict = allow_with(rule("Bash(make:*)"), Grantee::Asker, Lasts::Session);
     bench.asks().settle(&asks[0].id, 1, verdict.clone(), Judge::Human).unwrap();
     assert_eq!(in_time(one).await.verdict, verdict);
