@@ -98,7 +98,7 @@ impl Bench {
         }
     }
 
-    /// The asks as another process has them.
+    /// The asks through a store of their own, past the desk.
     pub fn asks(&self) -> Asks {
         Asks::new(&store(&self.root), &session())
     }

@@ -14,6 +14,7 @@ use quarterdeck::store::state::StateFile;
 use serde_json::{Value, json};
 
 use super::bench::{Bench, agent, allow_with, deny, in_time, rule, session, store, until};
+use crate::support::say;
 
 fn soon(millis: i64) -> Stamp {
     Stamp::from_millis(now().millis() + millis)
@@ -31,7 +32,7 @@ async fn a_grant_settles_the_open_asks_it_covers_and_only_those() {
     ];
     let [one, two, three, four] = asks.each_ref().map(|ask| bench.put(&desk, ask));
     asks.iter().for_each(|ask| bench.is_open(ask));
-    // By another process, to the asker alone.
+    // Through the files, to the asker alone.
     let verdict = allow_with(rule("Bash(make:*)"), Grantee::Asker, Lasts::Session);
     bench.asks().settle(&asks[0].id, 1, verdict.clone(), Judge::Human).unwrap();
     assert_eq!(in_time(one).await.verdict, verdict);
@@ -81,6 +82,9 @@ fn a_view_has_what_was_given_to_its_agent_and_is_made_once() {
     let make = || Access::Run("make all".into());
     assert!(may(&view("ada"), make()) && !may(&view("bob"), make()));
     assert!(Arc::ptr_eq(&view("ada"), &view("ada")));
+    let since = std::time::Instant::now();
+    (0..10_000).for_each(|_| drop(view("ada")));
+    say(&format!("a view with grants: {:?}", since.elapsed() / 10_000));
     let elsewhere = desk.view(&base, &agent("ada"), &bench.root);
     assert_eq!((elsewhere.cwd.as_path(), may(&elsewhere, make())), (bench.root.as_path(), true));
     let outside = bench.root.join("other");

@@ -75,7 +75,7 @@ async fn another_question_under_the_same_id_is_a_new_version_and_old_verdicts_ar
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_verdict_of_another_process_is_noticed_by_push() {
+async fn a_verdict_that_comes_through_the_files_is_noticed_by_push() {
     let bench = Bench::new();
     let desk = bench.open();
     let others = bench.asks();
@@ -91,7 +91,7 @@ async fn a_verdict_of_another_process_is_noticed_by_push() {
         assert_eq!(bench.settled(&ask.id), 1);
     }
     took.sort();
-    say(&format!("a verdict of another process: median {:?}, worst {:?}", took[10], took[20]));
+    say(&format!("a verdict through the files: median {:?}, worst {:?}", took[10], took[20]));
     assert!(took[10] < Duration::from_secs(1), "by the scan, not by push: {took:?}");
 }
 
