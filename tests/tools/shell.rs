@@ -156,6 +156,14 @@ async fn secrets_are_not_in_the_environment_and_what_must_be_is() {
 }
 
 #[tokio::test]
+async fn a_command_leads_its_own_group_and_session_and_has_no_input() {
+    let rig = rig();
+    let command = "read -r _ _ _ _ group session _ < /proc/$$/stat; \
+                   echo $((group == $$)) $((session == $$)); readlink /proc/$$/fd/0";
+    assert_eq!(text(&rig.bash(command).await), "1 1\n/dev/null");
+}
+
+#[tokio::test]
 async fn long_output_is_cut_in_the_middle_and_kept_in_a_file() {
     let rig = rig();
     let output = rig.bash("seq 1 20000").await;

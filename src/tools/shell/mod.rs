@@ -35,7 +35,7 @@ pub use spool::LONGEST;
 
 use self::jobs::{Job, Jobs, Kind, Plan};
 use self::ledger::Ledger;
-use self::program::{Program, Start, start};
+use self::program::{Program, Start, find_setsid, start};
 use self::run::{Run, Times};
 use self::snapshot::{Snapshot, Taking};
 use self::speaker::Speaker;
@@ -86,6 +86,7 @@ pub struct Shell {
     session: SessionId,
     options: Options,
     program: Program,
+    setsid: Option<PathBuf>,
     /// What the marks of all our processes begin with.
     mark: String,
     snapshot_file: PathBuf,
@@ -145,6 +146,8 @@ impl Shell {
     pub fn new(home: &Home, session: &SessionId, options: Options) -> Self {
         let users = options.environment.get(OsStr::new("SHELL")).map(Path::new);
         let program = Program::choose(users);
+        let path = options.environment.get(OsStr::new("PATH")).map(OsString::as_os_str);
+        let setsid = find_setsid(path);
         let id = Uuid::new_v4();
         let name =
             format!("snapshot-{}-{}-{}.sh", program.name(), files::now().millis(), id.simple());
@@ -153,6 +156,7 @@ impl Shell {
             session: session.clone(),
             options,
             program,
+            setsid,
             mark: format!("{id}."),
             snapshot_file: snapshot::dir(home).join(name),
             snapshot: OnceCell::new(),
@@ -208,6 +212,7 @@ impl Shell {
             environment: environment::environment(inherited, named, &mark),
             mark: &mark,
             limit: self.options.start,
+            setsid: self.setsid.as_deref(),
         };
         snapshot::take(taking).await
     }
@@ -240,7 +245,7 @@ impl Shell {
             arguments: self.program.around(file, &cwd_file, aliases, request.command),
             environment: self.environment(&mark),
             cwd: request.cwd,
-            own_group: true,
+            setsid: self.setsid.as_deref(),
         })?;
         self.tracks.leaders().push(running.leader);
         let tree = Tree { mark, leaders: vec![running.leader] };

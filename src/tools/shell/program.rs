@@ -1,6 +1,6 @@
 //! Which shell commands run in, and how one is started.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -100,8 +100,8 @@ pub(super) struct Start<'a> {
     pub arguments: Vec<OsString>,
     pub environment: Variables,
     pub cwd: &'a Path,
-    /// Not where the program makes a session, and with it a group, of its own.
-    pub own_group: bool,
+    /// The program that gives it a session of its own, where there is one.
+    pub setsid: Option<&'a Path>,
 }
 
 #[derive(Debug)]
@@ -112,9 +112,22 @@ pub(super) struct Running {
     pub leader: Leader,
 }
 
+/// The program `setsid`, if the system has one.
+pub(super) fn find_setsid(path: Option<&OsStr>) -> Option<PathBuf> {
+    let path = path.unwrap_or(OsStr::new("/usr/bin:/bin"));
+    std::env::split_paths(path).map(|dir| dir.join("setsid")).find(|file| file.is_file())
+}
+
+/// Starts a program in a process group of its own, and without our terminal if that can be: what
+/// opens `/dev/tty` would draw over the console, or be stopped and never end. A process that
+/// becomes the leader of a session leads a group too.
 pub(super) fn start(what: Start<'_>) -> io::Result<Running> {
     let (reader, writer) = io::pipe()?;
-    let mut command = Command::new(what.program);
+    let mut command = Command::new(what.setsid.unwrap_or(what.program));
+    match what.setsid {
+        Some(_) => command.arg(what.program),
+        None => command.process_group(0),
+    };
     command
         .args(what.arguments)
         .env_clear()
@@ -124,9 +137,6 @@ pub(super) fn start(what: Start<'_>) -> io::Result<Running> {
         .stdout(writer.try_clone()?)
         .stderr(writer)
         .kill_on_drop(true);
-    if what.own_group {
-        command.process_group(0);
-    }
     let child = command.spawn()?;
     // Our copies of the writing end go with it; else the reader would never see an end.
     drop(command);

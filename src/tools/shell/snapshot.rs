@@ -74,6 +74,7 @@ pub(super) struct Taking<'a> {
     /// By what everything started here is known.
     pub mark: &'a str,
     pub limit: Duration,
+    pub setsid: Option<&'a Path>,
 }
 
 pub(super) fn dir(home: &Home) -> PathBuf {
@@ -106,28 +107,24 @@ async fn ask(taking: &Taking<'_>, raw: &Path) -> io::Result<()> {
     let dir = raw.parent().unwrap_or(raw);
     files::make_dir(dir).map_err(io::Error::other)?;
     drop(files::create(raw)?);
-    let path = taking.environment.get(OsStr::new("PATH"));
-    let setsid = find(path.map_or(OsStr::new("/usr/bin:/bin"), OsString::as_os_str), "setsid");
-    let shell = taking.program.path.as_os_str();
-    let (program, mut arguments) = match &setsid {
-        Some(setsid) => (setsid.as_path(), vec![shell.to_owned(), "-lic".into()]),
-        // Interactive shells want a terminal to themselves. Without a way to take it from them
-        // they would be stopped, so here they read what start-up files do for any shell.
-        None => (taking.program.path.as_path(), vec!["-lc".into()]),
-    };
+    // Interactive shells want a terminal to themselves. Without a way to take it from them they
+    // would be stopped, so then they only read what start-up files do for any shell.
+    let flags = if taking.setsid.is_some() { "-lic" } else { "-lc" };
     let (script, rc) = match taking.program.kind {
         Kind::Zsh => (ZSH, "[ -r ~/.zshrc ] && . ~/.zshrc\n"),
         Kind::Bash | Kind::Plain => (BASH, "[ -r ~/.bashrc ] && . ~/.bashrc\n"),
     };
     // A login shell of bash reads only its profile, which may or may not go on to `.bashrc`.
-    let reads_rc = setsid.is_some() && taking.program.kind == Kind::Zsh;
+    let reads_rc = taking.setsid.is_some() && taking.program.kind == Kind::Zsh;
     let rc = if reads_rc { "" } else { rc };
     let script = format!("{{ {rc}:; }} >/dev/null 2>&1 </dev/null\n{script}");
-    arguments.extend([script.into(), "quarterdeck".into(), raw.into()]);
-    let environment = taking.environment.clone();
-    let cwd = Path::new("/");
-    let own_group = setsid.is_none();
-    let running = start(Start { program, arguments, environment, cwd, own_group })?;
+    let running = start(Start {
+        program: &taking.program.path,
+        arguments: vec![flags.into(), script.into(), "quarterdeck".into(), raw.into()],
+        environment: taking.environment.clone(),
+        cwd: Path::new("/"),
+        setsid: taking.setsid,
+    })?;
     finished(running, taking).await
 }
 
@@ -152,10 +149,6 @@ async fn finished(mut running: Running, taking: &Taking<'_>) -> io::Result<()> {
             Err(io::Error::other(format!("did not finish starting within {limit} s")))
         }
     }
-}
-
-fn find(path: &OsStr, name: &str) -> Option<PathBuf> {
-    std::env::split_paths(path).map(|dir| dir.join(name)).find(|file| file.is_file())
 }
 
 struct Parts {
