@@ -21,7 +21,7 @@ pub fn builtin() -> Vec<Arc<dyn Tool>> {
         Arc::new(ReadTool::new()),
         Arc::new(WriteTool::new()),
         Arc::new(EditTool::new()),
-        Arc::new(Bash::new()),
+        Arc::new(Bash::default()),
         Arc::new(GlobTool::new()),
         Arc::new(GrepTool::new()),
         Arc::new(WebFetchTool::new()),
