@@ -17,7 +17,7 @@ const FILE: &str = "QUARTERDECK_TEST_FILE";
 fn version(number: u64) -> String {
     let letter = char::from(b'a' + u8::try_from(number / 2 % 26).unwrap());
     let line = format!("{}\n", letter.to_string().repeat(20_000));
-    format!("version {number:08}\n{}the end\n", line.repeat(100))
+    format!("version {number:08}\n{}the end\n", line.repeat(40))
 }
 
 fn number_of(text: &str) -> u64 {

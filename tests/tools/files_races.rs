@@ -150,11 +150,11 @@ async fn nothing_outside_is_touched_while_a_directory_and_a_link_change_places()
         // What is outside is always what the agent knows, so only the way there can stop it.
         rig.cx.seen.record(&sub.join("a.txt"), b"same");
         rig.cx.seen.record(&sub.join("w.txt"), b"whole");
-        let call = allowed(&rig, tool, &input);
-        match call.access.as_slice() {
-            [Access::Read(path) | Access::Write(path)] if path.starts_with(&sub) => {}
-            _ => continue,
-        }
+        // As it was allowed while the directory was one: afterwards, anything may happen.
+        let path = rig.project.join(input["file_path"].as_str().unwrap());
+        let access = vec![if tool == "Read" { Access::Read(path) } else { Access::Write(path) }];
+        let (id, stop, view) = ("toolu_0".to_owned(), rig.stop.clone(), rig.cx.view());
+        let call = Call { id, stop, access, view };
         let output = run(&rig, tool, &call, input).await;
         assert!(!output.content.text().contains("OUTSIDE"), "{output:?}");
         if output.failed {
