@@ -84,7 +84,7 @@ pub fn missing(shown: &str, spot: Option<&Spot>) -> Output {
 
 /// The names most like a wanted one, best first. Another ending of the same stem counts.
 fn alike(wanted: &str, names: Vec<String>) -> Vec<String> {
-    let stem = |name: &str| Path::new(name).file_stem().map(|stem| stem.to_ascii_lowercase());
+    let stem = |name: &str| Path::new(name).file_stem().map(std::ffi::OsStr::to_ascii_lowercase);
     let score = |name: &str| match stem(name) == stem(wanted) {
         true => 1.0,
         false => strsim::jaro_winkler(&name.to_lowercase(), &wanted.to_lowercase()),

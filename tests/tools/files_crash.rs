@@ -7,16 +7,17 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::files_change::write;
+use super::files_change::{edit, write};
 use super::files_read::{ok, rig};
 use crate::support::{say, soak};
 
 const FILE: &str = "QUARTERDECK_TEST_FILE";
-const LINES: usize = 20_000;
 
-/// A version that shows when a part of it is missing or of another one.
+/// A version that shows when a part of it is missing. Every other one differs in one line only.
 fn version(number: u64) -> String {
-    format!("version {number:08}\n").repeat(LINES)
+    let letter = char::from(b'a' + u8::try_from(number / 2 % 26).unwrap());
+    let line = format!("{}\n", letter.to_string().repeat(20_000));
+    format!("version {number:08}\n{}the end\n", line.repeat(40))
 }
 
 fn number_of(text: &str) -> u64 {
@@ -36,7 +37,10 @@ fn a_killed_writer_leaves_the_old_file_or_the_new_one() {
     let dice = RandomState::new();
     let (mut left, mut latest) = (0, 0);
     for round in 0..rounds {
-        let acknowledged = killed(&path, Duration::from_micros(dice.hash_one(round) % 20_000));
+        // Some die anywhere, some while the next version is being prepared.
+        let after = Duration::from_micros(dice.hash_one(round) % 20_000);
+        let moment = (round % 2 == 1).then_some(leftover.as_path());
+        let acknowledged = killed(&path, after, moment);
         let number = number_of(&fs::read_to_string(&path).unwrap());
         assert!(number >= acknowledged.max(latest), "{number} of {acknowledged}, {latest}");
         latest = number;
@@ -45,6 +49,7 @@ fn a_killed_writer_leaves_the_old_file_or_the_new_one() {
         assert!(names.iter().all(|name| *name == path || *name == leftover), "{names:?}");
     }
     assert!(latest > 0, "nobody wrote anything");
+    assert!(left > 0, "nobody was killed in the middle of anything");
     // Whoever changes the file next clears up.
     fs::write(&leftover, "half").unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -56,7 +61,7 @@ fn a_killed_writer_leaves_the_old_file_or_the_new_one() {
 
 /// Starts a writer, kills it a while after its first change, and returns the last version that
 /// it had acknowledged.
-fn killed(path: &Path, after: Duration) -> u64 {
+fn killed(path: &Path, after: Duration, moment: Option<&Path>) -> u64 {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--ignored", "--exact", "--nocapture", "tools::files_crash::change_for_ever"])
         .env(FILE, path)
@@ -68,6 +73,10 @@ fn killed(path: &Path, after: Duration) -> u64 {
     let first = versions.next().expect("a change");
     let until = Instant::now() + after;
     while Instant::now() < until {
+        std::hint::spin_loop();
+    }
+    let patience = Instant::now() + Duration::from_secs(5);
+    while moment.is_some_and(|file| !file.exists()) && Instant::now() < patience {
         std::hint::spin_loop();
     }
     child.kill().unwrap();
@@ -96,11 +105,7 @@ async fn change_for_ever() {
         if next % 2 == 0 {
             ok(&write(&rig, &path, &version(next)).await);
         } else {
-            let (old, new) = (format!("{number:08}"), format!("{next:08}"));
-            let input = serde_json::json!({
-                "file_path": path, "old_string": old, "new_string": new, "replace_all": true,
-            });
-            ok(&rig.call("Edit", input).await);
+            ok(&edit(&rig, &path, &format!("{number:08}"), &format!("{next:08}")).await);
         }
         number = next;
         writeln!(std::io::stdout(), "wrote {number}").unwrap();

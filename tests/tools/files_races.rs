@@ -2,7 +2,7 @@
 //! processes that change the same file.
 
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -125,12 +125,12 @@ async fn nothing_outside_is_touched_while_a_directory_and_a_link_change_places()
         fs::create_dir_all(dir).unwrap();
         fs::write(dir.join("read.txt"), secret).unwrap();
         fs::write(dir.join("a.txt"), "same").unwrap();
+        fs::write(dir.join("w.txt"), "whole").unwrap();
     }
+    let number = |name: &str| fs::metadata(outside.join(name)).unwrap().ino();
+    let numbers = [number("a.txt"), number("w.txt")];
     let (sub, link) = (rig.project.join("sub"), rig.project.join("link"));
     symlink(&outside, &link).unwrap();
-    read(&rig, "sub/a.txt").await;
-    let known = rig.cx.seen.copied();
-    let inside = sub.join("a.txt");
     let done = Arc::new(AtomicBool::new(false));
     let swapper = {
         let (sub, link, done) = (sub.clone(), link.clone(), Arc::clone(&done));
@@ -144,18 +144,17 @@ async fn nothing_outside_is_touched_while_a_directory_and_a_link_change_places()
         let (tool, input) = match at % 4 {
             0 => ("Read", json!({ "file_path": "sub/read.txt" })),
             1 => ("Edit", uses("sub/a.txt")[2].1.clone()),
-            2 => ("Write", json!({ "file_path": "sub/a.txt", "content": "same" })),
+            2 => ("Write", json!({ "file_path": "sub/w.txt", "content": "whole" })),
             _ => ("Write", json!({ "file_path": format!("sub/new-{at}"), "content": "x" })),
         };
-        // Forget what was learned: the content outside must always be a known one.
-        if tool == "Edit" {
-            known.record(&inside, b"same");
-        }
-        let call = allowed(&rig, tool, &input);
-        match call.access.as_slice() {
-            [Access::Read(path) | Access::Write(path)] if path.starts_with(&sub) => {}
-            _ => continue,
-        }
+        // What is outside is always what the agent knows, so only the way there can stop it.
+        rig.cx.seen.record(&sub.join("a.txt"), b"same");
+        rig.cx.seen.record(&sub.join("w.txt"), b"whole");
+        // As it was allowed while the directory was one: afterwards, anything may happen.
+        let path = rig.project.join(input["file_path"].as_str().unwrap());
+        let access = vec![if tool == "Read" { Access::Read(path) } else { Access::Write(path) }];
+        let (id, stop, view) = ("toolu_0".to_owned(), rig.stop.clone(), rig.cx.view());
+        let call = Call { id, stop, access, view };
         let output = run(&rig, tool, &call, input).await;
         assert!(!output.content.text().contains("OUTSIDE"), "{output:?}");
         if output.failed {
@@ -169,7 +168,8 @@ async fn nothing_outside_is_touched_while_a_directory_and_a_link_change_places()
     assert_eq!(fs::read_to_string(outside.join("a.txt")).unwrap(), "same");
     let mut there = names(&outside);
     there.sort();
-    assert_eq!(there, ["a.txt", "read.txt"]);
+    assert_eq!(there, ["a.txt", "read.txt", "w.txt"]);
+    assert_eq!(numbers, [number("a.txt"), number("w.txt")], "replaced by the same content");
     say(&format!("{at} uses, {swaps} swaps: {went} went well, {refused} met a link"));
 }
 
