@@ -207,6 +207,8 @@ impl Maker<'_> {
         if !known || path.join(".git").exists() {
             return Ok(());
         }
+        // Nothing but an empty directory can be here, and git would stumble over it.
+        let _ = fs::remove_dir(path);
         let remove = ["worktree".as_ref(), "remove".as_ref(), path.as_os_str()];
         self.site.git().change(&remove)
     }

@@ -23,7 +23,7 @@ pub enum WorktreeError {
     #[error("cannot write {} ({source}); make it writable, or set `worktree.directory`", path.display())]
     NotWritable { path: PathBuf, source: io::Error },
     #[error(
-        "`{directory}` cannot hold worktrees: `worktree.directory` must be a path below the repository, without `..`"
+        "`{directory}` cannot hold worktrees: `worktree.directory` must be a path below the repository, without `..` and not in `.git`"
     )]
     BadDirectory { directory: PathBuf },
     #[error(

@@ -39,7 +39,6 @@ const MOST_OUTPUT: u64 = 16 * 1024 * 1024;
 /// Variables that tie git to a repository, an index or a configuration of whoever started us.
 const FOREIGN: &[&str] = &[
     "GIT_ALTERNATE_OBJECT_DIRECTORIES",
-    "GIT_CEILING_DIRECTORIES",
     "GIT_COMMON_DIR",
     "GIT_CONFIG",
     "GIT_CONFIG_COUNT",

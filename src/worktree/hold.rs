@@ -27,9 +27,14 @@ pub struct Hold {
 }
 
 impl Gate {
+    /// As `enter`, for those who only look: a repository without records stays as it is.
+    pub fn enter_if_there(site: &Site) -> Result<Option<Self>, WorktreeError> {
+        records(site).is_dir().then(|| Self::enter(site)).transpose()
+    }
+
     /// Waits for whoever is inside.
     pub fn enter(site: &Site) -> Result<Self, WorktreeError> {
-        let dir = site.common.join("quarterdeck/worktrees");
+        let dir = records(site);
         let refused = |source| WorktreeError::NotWritable { path: dir.clone(), source };
         fs::create_dir_all(&dir).map_err(refused)?;
         // No slug ends in `.lock`.
@@ -93,6 +98,10 @@ impl Drop for Hold {
     fn drop(&mut self) {
         let _ = self.file.unlock();
     }
+}
+
+fn records(site: &Site) -> PathBuf {
+    site.common.join("quarterdeck/worktrees")
 }
 
 fn open(path: &Path) -> io::Result<File> {

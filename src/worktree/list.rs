@@ -33,7 +33,7 @@ pub struct Entry {
 
 pub fn list(repo: &Path, options: &Options) -> Result<Vec<Listed>, WorktreeError> {
     let site = Site::find(repo, options)?;
-    let gate = Gate::enter(&site)?;
+    let gate = Gate::enter_if_there(&site)?;
     let dir = real(site.dir.clone());
     let mut found = Vec::new();
     for Entry { path, branch } in entries(&site)? {
@@ -41,11 +41,14 @@ pub fn list(repo: &Path, options: &Options) -> Result<Vec<Listed>, WorktreeError
             Ok(name) if name.components().count() == 1 => name.to_string_lossy().into_owned(),
             Ok(_) | Err(_) => continue,
         };
-        let known = gate.knows(&name);
-        if !known && !branch.as_deref().is_some_and(|branch| branch.starts_with(PREFIX)) {
+        let gate = gate.as_ref().filter(|gate| gate.knows(&name));
+        if gate.is_none() && !branch.as_deref().is_some_and(|branch| branch.starts_with(PREFIX)) {
             continue;
         }
-        let in_use = known && gate.hold(&name)?.is_none();
+        let in_use = match gate {
+            Some(gate) => gate.hold(&name)?.is_none(),
+            None => false,
+        };
         let missing = !path.join(".git").exists();
         found.push(Listed { name, path, branch, in_use, missing });
     }

@@ -96,8 +96,10 @@ impl Worktree {
     }
 }
 
-/// Whether a path names something below a directory and nothing outside it.
+/// Whether a path names something below a tree, and neither outside of it nor git's own.
 fn is_plain_relative(path: &Path) -> bool {
     let mut parts = path.components().peekable();
-    parts.peek().is_some() && parts.all(|part| matches!(part, Component::Normal(_)))
+    let plain =
+        |part| matches!(part, Component::Normal(name) if !name.eq_ignore_ascii_case(".git"));
+    parts.peek().is_some() && parts.all(plain)
 }

@@ -18,7 +18,6 @@ fn run(repo: &Repo, args: &[&str]) -> Ran {
 #[test]
 fn list_and_clean_tell_what_is_there_and_why_it_stays() {
     let repo = Repo::new();
-    assert_eq!(run(&repo, &["worktree", "list"]).ok().stdout, "No worktrees\n");
     let held = repo.made("held");
     drop(repo.made("idle"));
     let changed = repo.made("changed");
@@ -60,6 +59,14 @@ fn list_and_clean_tell_what_is_there_and_why_it_stays() {
     assert_eq!(run(&repo, &["worktree", "clean"]).ok().stdout, "Removed held\n");
     assert_eq!(run(&repo, &["worktree", "clean"]).ok().stdout, "No worktrees\n");
     assert_eq!(repo.branches(), ["feature", "main", "worktree-x"]);
+}
+
+#[test]
+fn looking_leaves_nothing_behind() {
+    let repo = Repo::new();
+    assert_eq!(run(&repo, &["worktree", "list"]).ok().stdout, "No worktrees\n");
+    assert!(!repo.root.join(".git/quarterdeck").exists());
+    assert!(!repo.root.join(".claude").exists());
 }
 
 #[test]

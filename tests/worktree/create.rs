@@ -106,9 +106,11 @@ fn a_branch_that_lost_its_tree_goes_on_if_it_has_work_and_begins_anew_if_not() {
     let busy = repo.made("busy");
     write(&busy.path.join("work.txt"), "work\n");
     commit(&busy.path, "work");
-    for tree in [idle, busy] {
+    for tree in [&idle, &busy] {
         fs::remove_dir_all(&tree.path).unwrap();
     }
+    fs::create_dir(&idle.path).unwrap();
+    drop((idle, busy));
     repo.write("shared.txt", "newer\n");
     repo.commit("newer");
     let idle = repo.made("idle");

@@ -113,11 +113,17 @@ fn one_that_cannot_be_removed_is_kept_and_says_why() {
 
 #[test]
 fn one_that_cannot_be_looked_at_is_kept() {
+    kept_when(|path| write(&path.join(".git"), "gitdir: /nowhere\n"));
+    kept_when(|path| fs::remove_file(path.join(".git")).unwrap());
+}
+
+#[track_caller]
+fn kept_when(damage: Work) {
     let repo = Repo::new();
     let tree = repo.made("odd");
     let path = tree.path.clone();
     write(&path.join("precious.txt"), "precious\n");
-    write(&path.join(".git"), "gitdir: /nowhere\n");
+    damage(&path);
     match clean_up(tree) {
         Outcome::Kept { why: Some(_), .. } => {}
         outcome @ (Outcome::Kept { .. } | Outcome::Removed) => panic!("{outcome:?}"),

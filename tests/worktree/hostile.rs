@@ -45,7 +45,7 @@ fn what_is_wrong_and_what_to_do_is_said() {
     write(&repo.root.join(".git/worktrees/broken/HEAD"), "nonsense\n");
     refused(&repo.root, "broken", &["cannot be read", "git worktree repair"]);
 
-    for directory in ["/tmp/x", "../x", "a/../../x", ""] {
+    for directory in ["/tmp/x", "../x", "a/../../x", "", ".git/x", "a/.GIT"] {
         let options = Options { directory: directory.into(), ..Options::default() };
         let error = create(&repo.root, &slug("a"), &options).unwrap_err();
         assert!(matches!(error, WorktreeError::BadDirectory { .. }), "{directory}: {error}");
