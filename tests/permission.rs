@@ -4,9 +4,9 @@
 mod permission {
     mod cli;
     mod dice;
-    mod real_shell;
-    mod layers;
     mod generated;
+    mod layers;
+    mod real_shell;
     mod suggestions;
     mod table;
     mod world;

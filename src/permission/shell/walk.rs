@@ -220,6 +220,7 @@ impl<'a> Walk<'a, '_> {
                 holes.push(node.byte_range());
                 self.substitution(node, deep + 1);
             }
+            _ if node.child_count() == 0 => {}
             _ => {
                 let mut cursor = node.walk();
                 for child in node.children(&mut cursor) {
@@ -310,7 +311,8 @@ impl<'a> Walk<'a, '_> {
         let text = self.text(node);
         let mut words = vec![Word::plain("[")];
         if text.starts_with("[[") {
-            self.expansion(node, deep + 1);
+            // Its expansions are checked as those of words are; none of them stays fixed.
+            self.holes(node, deep + 1, &mut Vec::new());
             if let Some(why) = builtin::double_test_doubt(text) {
                 self.into.not_understood(why);
             }
@@ -395,7 +397,12 @@ impl<'a> Walk<'a, '_> {
             match child.kind() {
                 "heredoc_start" => mark = self.text(child).to_owned(),
                 "heredoc_body" => self.here_body(child, &mark, deep),
-                "heredoc_end" => {}
+                "heredoc_end" => {
+                    let behind = self.source.get(child.end_byte()..).unwrap_or_default();
+                    if !behind.is_empty() && !behind.starts_with('\n') {
+                        self.into.not_understood("a here-document ends where a shell reads on");
+                    }
+                }
                 kind => {
                     if is_word(kind) {
                         // They belong to the command, where they are missing.
