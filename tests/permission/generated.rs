@@ -155,20 +155,33 @@ fn check(view: &View, command: &str) -> Decision {
     decide(view, "Bash", &Value::Null, &[Access::Run(command.to_owned())])
 }
 
-#[test]
-fn no_command_with_a_part_that_nothing_allows_is_allowed() {
-    let world = World::new();
-    let view = view(&world);
+/// Tries so many commands. How many were good, and how many of those were allowed.
+fn count_good(view: &View, rounds: usize) -> (usize, usize) {
     let mut dice = Dice::new();
     let (mut all, mut through) = (0, 0);
-    let begin = Instant::now();
-    for _ in 0..rounds() {
+    for _ in 0..rounds {
         let made = command(&mut dice, 3);
-        let allowed = matches!(check(&view, &made.text), Decision::Allow { .. });
+        let allowed = matches!(check(view, &made.text), Decision::Allow { .. });
         assert!(!(allowed && made.bad), "seed {}, allowed: {}", dice.seed, made.text);
         all += usize::from(!made.bad);
         through += usize::from(!made.bad && allowed);
     }
+    (all, through)
+}
+
+#[test]
+fn no_command_with_a_part_that_nothing_allows_is_allowed() {
+    let world = World::new();
+    let view = view(&world);
+    let begin = Instant::now();
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let counts: Vec<(usize, usize)> = std::thread::scope(|scope| {
+        let part = || scope.spawn(|| count_good(&view, rounds().div_ceil(threads)));
+        let all: Vec<_> = (0..threads).map(|_| part()).collect();
+        all.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    let all: usize = counts.iter().map(|(all, _)| all).sum();
+    let through: usize = counts.iter().map(|(_, through)| through).sum();
     say(&format!("{} commands in {:.1} s", rounds(), begin.elapsed().as_secs_f64()));
     say(&format!("{through} of {all} commands without such a part are allowed"));
     assert!(through * 3 > all, "only {through} of {all} good commands are allowed");

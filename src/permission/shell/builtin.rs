@@ -22,8 +22,8 @@ pub(super) fn doubt(simple: &Simple) -> Option<&'static str> {
         "let" => Some("it calculates with `let`"),
         "printf" => {
             let first = rest.first()?;
-            let sets = !first.fixed && !(first.one && first.text.starts_with("\"%"));
-            (sets || first.text.starts_with("-v")).then_some("`printf` may set a variable")
+            let known = first.fixed || (first.one && first.text.starts_with("\"%"));
+            (!known || first.text.starts_with("-v")).then_some("`printf` may set a variable")
         }
         "declare" | "typeset" | "local" if rest.iter().any(|word| option(word, "inaA")) => {
             Some("it declares more than a plain variable")

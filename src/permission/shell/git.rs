@@ -25,7 +25,7 @@ pub(super) fn unwrap(words: &[Word]) -> Unwrapped {
     for (at, word) in before.iter().enumerate() {
         let value = before.get(at + 1).map_or("", |word| word.text.as_str());
         let plain = |key: &&str| value.to_ascii_lowercase().starts_with(*key);
-        let set = word.text == "-c" && !PLAIN_KEYS.iter().any(|key| plain(key));
+        let set = word.text == "-c" && !PLAIN_KEYS.iter().any(plain);
         if set || word.text.starts_with("--config-env") || word.text.starts_with("--exec-path=") {
             let why = format!("what `{}` makes git run is not analysed", word.text);
             unwrapped.inner.push(Inner::Unclear(why));

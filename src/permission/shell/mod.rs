@@ -8,6 +8,7 @@ mod builtin;
 mod git;
 mod harmless;
 pub(super) mod pattern;
+mod tree;
 mod walk;
 mod word;
 mod wrapper;

@@ -1,12 +1,12 @@
 //! The walk over the syntax tree. What is not in these lists is not understood.
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use tree_sitter::{Node, Parser, Tree};
+use tree_sitter::Node;
 
 use super::builtin;
+use super::tree::{check_gaps, is_plain_expansion, is_word, leading_line_ends, parse};
 use super::word::{self, Word};
 use super::wrapper::{self, Inner};
 use super::{Analysis, DEEPEST, Direction, Part, Redirect, Setting, Simple, gather};
@@ -31,53 +31,6 @@ pub(super) fn program(source: &str, setting: Setting<'_>, depth: usize, into: &m
     }
     check_gaps(root, source, into);
     Walk { source, setting, depth, into }.node(root, 0);
-}
-
-thread_local! {
-    /// Making a parser costs more than most commands do.
-    static PARSER: RefCell<Option<Parser>> = RefCell::new(new_parser());
-}
-
-fn new_parser() -> Option<Parser> {
-    let mut parser = Parser::new();
-    parser.set_language(&tree_sitter_bash::LANGUAGE.into()).ok()?;
-    Some(parser)
-}
-
-fn parse(source: &str) -> Option<Tree> {
-    PARSER.with(|parser| parser.try_borrow_mut().ok()?.as_mut()?.parse(source, None))
-}
-
-/// Between tokens only blanks, line ends and continued lines may stand: the parser passes over
-/// more than a shell would.
-fn check_gaps(root: Node<'_>, source: &str, into: &mut Analysis) {
-    let mut cursor = root.walk();
-    let mut end = 0;
-    loop {
-        if !cursor.goto_first_child() {
-            let leaf = cursor.node();
-            let gap = source.get(end..leaf.start_byte()).unwrap_or_default();
-            if !is_blank(gap) {
-                return into.not_understood(format!("`{}` stands between its words", gap.trim()));
-            }
-            end = end.max(leaf.end_byte());
-            while !cursor.goto_next_sibling() {
-                if !cursor.goto_parent() {
-                    let gap = source.get(end..).unwrap_or_default();
-                    if !is_blank(gap) {
-                        into.not_understood(format!("`{}` stands at its end", gap.trim()));
-                    }
-                    return;
-                }
-            }
-        }
-    }
-}
-
-/// A continued line joins the words around it unless a blank is in front.
-fn is_blank(gap: &str) -> bool {
-    let joined = gap.replace(" \\\n", " ").replace("\t\\\n", " ");
-    joined.chars().all(|c| matches!(c, ' ' | '\t' | '\n'))
 }
 
 struct Walk<'a, 'b> {
@@ -220,6 +173,7 @@ impl<'a> Walk<'a, '_> {
                 holes.push(node.byte_range());
                 self.substitution(node, deep + 1);
             }
+            _ if node.child_count() == 0 => {}
             _ => {
                 let mut cursor = node.walk();
                 for child in node.children(&mut cursor) {
@@ -310,7 +264,15 @@ impl<'a> Walk<'a, '_> {
         let text = self.text(node);
         let mut words = vec![Word::plain("[")];
         if text.starts_with("[[") {
-            self.expansion(node, deep + 1);
+            // Its expansions are checked as those of words are; none of them stays fixed.
+            let mut holes = Vec::new();
+            self.holes(node, deep + 1, &mut holes);
+            let start = node.start_byte();
+            let seen = |at: usize| holes.iter().any(|hole| hole.contains(&(start + at)));
+            // What the parser takes for a pattern has no parts.
+            if ["${", "$["].iter().any(|sign| text.match_indices(sign).any(|(at, _)| !seen(at))) {
+                self.into.not_understood("an expansion in a test is not analysed");
+            }
             if let Some(why) = builtin::double_test_doubt(text) {
                 self.into.not_understood(why);
             }
@@ -395,7 +357,12 @@ impl<'a> Walk<'a, '_> {
             match child.kind() {
                 "heredoc_start" => mark = self.text(child).to_owned(),
                 "heredoc_body" => self.here_body(child, &mark, deep),
-                "heredoc_end" => {}
+                "heredoc_end" => {
+                    let behind = self.source.get(child.end_byte()..).unwrap_or_default();
+                    if !behind.is_empty() && !behind.starts_with('\n') {
+                        self.into.not_understood("a here-document ends where a shell reads on");
+                    }
+                }
                 kind => {
                     if is_word(kind) {
                         // They belong to the command, where they are missing.
@@ -516,44 +483,4 @@ impl<'a> Walk<'a, '_> {
         let all: Vec<String> = env.chain([meaning.clone()]).chain(rest).collect();
         Some(all.join(" "))
     }
-}
-
-fn leading_line_ends(text: &str) -> usize {
-    text.len() - text.trim_start_matches('\n').len()
-}
-
-fn is_word(kind: &str) -> bool {
-    matches!(
-        kind,
-        "word"
-            | "string"
-            | "raw_string"
-            | "translated_string"
-            | "ansi_c_string"
-            | "number"
-            | "concatenation"
-            | "simple_expansion"
-            | "expansion"
-            | "arithmetic_expansion"
-            | "brace_expression"
-            | "command_substitution"
-            | "process_substitution"
-            | "test_operator"
-            | "extglob_pattern"
-            | "regex"
-            | "special_variable_name"
-    )
-}
-
-/// `${name}` and its simple forms. Others can run commands (`${x@P}`, `${a[$(…)]}`).
-fn is_plain_expansion(text: &str) -> bool {
-    let Some(inner) = text.strip_prefix("${").and_then(|rest| rest.strip_suffix('}')) else {
-        return false;
-    };
-    let name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    let rest = inner.trim_start_matches('#').trim_start_matches(name);
-    let plain = |c: char| name(c) || ":-#%./* ".contains(c);
-    // `${x:y}` calculates with y.
-    let known = rest.is_empty() || rest.starts_with(['-', '#', '%', '/']) || rest.starts_with(":-");
-    known && rest.chars().all(plain)
 }
