@@ -102,7 +102,7 @@ async fn change_for_ever() {
     ok(&rig.call("Read", input).await);
     loop {
         let next = number + 1;
-        if next % 2 == 0 {
+        if next.is_multiple_of(2) {
             ok(&write(&rig, &path, &version(next)).await);
         } else {
             ok(&edit(&rig, &path, &format!("{number:08}"), &format!("{next:08}")).await);
