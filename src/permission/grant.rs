@@ -90,6 +90,11 @@ fn is_live(record: &GrantRecord, now: Stamp) -> bool {
     }
 }
 
+/// Whether it is a grant whose time is over; what cannot be read is not.
+fn has_ended(item: &Json, now: Stamp) -> bool {
+    item.read::<GrantRecord>().is_ok_and(|record| !is_live(&record, now))
+}
+
 /// Whether it outlives the session.
 const fn is_written(lasts: Lasts) -> bool {
     match lasts {
@@ -98,14 +103,17 @@ const fn is_written(lasts: Lasts) -> bool {
     }
 }
 
-/// What is given in a session, whoever runs it. What cannot be read is passed over.
+/// What is given in a session and still holds, whoever runs it. What cannot be read is passed
+/// over.
 pub fn recorded(state: &StateFile) -> Result<Vec<GrantRecord>, StoreError> {
     let list = state.member(MEMBER)?;
     let items = match &list {
         Some(Json::Array(items)) => items.as_slice(),
         Some(Json::Scalar(_) | Json::Object(_)) | None => &[],
     };
-    Ok(items.iter().filter_map(|item| item.read().ok()).collect())
+    let now = files::now();
+    let all = items.iter().filter_map(|item| item.read().ok());
+    Ok(all.filter(|record| is_live(record, now)).collect())
 }
 
 /// Takes a grant back, also from the settings file it was written to. `None`: there is none of
@@ -133,10 +141,15 @@ fn text_of(item: &Json, key: &str) -> Option<String> {
     item.get(key)?.as_str().map(Cow::into_owned)
 }
 
-/// Leaves what `keep` wants in the list on disk, members of later versions included.
+/// Leaves what `keep` wants in the list on disk, records of later versions included. What has
+/// ended goes with every write.
 fn keep(state: &StateFile, keep: impl Fn(&Json) -> bool) -> Result<(), StoreError> {
     state.patch(MEMBER, |list| match list {
-        Some(Json::Array(items)) => Json::Array(items.into_iter().filter(keep).collect()),
+        Some(Json::Array(items)) => {
+            let now = files::now();
+            let items = items.into_iter().filter(|item| !has_ended(item, now));
+            Json::Array(items.filter(keep).collect())
+        }
         Some(Json::Scalar(_) | Json::Object(_)) | None => Json::Array(Vec::new()),
     })
 }
@@ -225,6 +238,7 @@ impl Grants {
                 Some(Json::Array(items)) => items,
                 Some(Json::Scalar(_) | Json::Object(_)) | None => Vec::new(),
             };
+            items.retain(|item| !has_ended(item, at));
             items.push(Json::of(&record));
             Json::Array(items)
         });
@@ -234,6 +248,7 @@ impl Grants {
             let text = format!("{} will not be known after a restart: {error}.", record.permit);
             outcome.notices.push(text);
         }
+        live.records.retain(|record| is_live(record, at));
         live.records.push(record.clone());
         live.revision += 1;
         drop(live);
@@ -275,6 +290,9 @@ impl Grants {
         let Ok(found) = recorded(&self.state) else { return outcome };
         let ids: HashSet<&str> = found.iter().map(|record| record.id.as_str()).collect();
         let Live { records, unsaved, .. } = &mut *live;
+        let now = files::now();
+        // Whose time is over was not taken back by anybody.
+        records.retain(|record| is_live(record, now));
         records.retain(|record| {
             let stays = ids.contains(record.id.as_str()) || unsaved.contains(&record.id);
             if !stays {

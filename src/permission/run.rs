@@ -1,9 +1,10 @@
 //! A shell command before the rules: every part is looked at on its own.
 
 use std::cell::{OnceCell, RefCell};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use super::path::{resolve, resolve_in};
 use super::rule::{Content, Effect, Rule};
@@ -43,6 +44,7 @@ pub(super) struct Commands<'a> {
     pub analysis: Analysis,
     /// Every directory that the command may be in when it names a relative path.
     bases: Vec<PathBuf>,
+    functions: Arc<BTreeSet<String>>,
     /// Where words lead, followed once however many rules look at them.
     followed: RefCell<HashMap<String, Rc<[Place]>>>,
     /// The places that each command names, in the order of the commands.
@@ -76,7 +78,9 @@ impl<'a> Commands<'a> {
                 vec![view.cwd.clone()]
             }
         };
-        Self { text, analysis, bases, followed: RefCell::default(), named: OnceCell::new() }
+        let functions = Arc::clone(&view.functions);
+        let (followed, named) = (RefCell::default(), OnceCell::new());
+        Self { text, analysis, bases, functions, followed, named }
     }
 
     /// Whether a rule that forbids or asks speaks of any part.
@@ -117,8 +121,11 @@ impl<'a> Commands<'a> {
 
     fn named(&self) -> &[Named] {
         self.named.get_or_init(|| {
-            let named = |simple| {
-                let looks = shell::harmless(simple);
+            let named = |simple: &Simple| {
+                let looks = match simple.words.first() {
+                    Some(name) if self.functions.contains(&name.text) => Harmless::No,
+                    Some(_) | None => shell::harmless(simple),
+                };
                 let words = match looks {
                     Harmless::Words => Vec::new(),
                     Harmless::Paths | Harmless::No => shell::path_words(simple),

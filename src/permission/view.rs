@@ -1,6 +1,6 @@
 //! All that a decision may depend on, gathered once and then only read.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -32,6 +32,8 @@ pub struct View {
     pub plan_file: Option<PathBuf>,
     /// Aliases of the shell that commands run in.
     pub aliases: Arc<BTreeMap<String, String>>,
+    /// Names that are functions in that shell: nobody knows what they do.
+    pub functions: Arc<BTreeSet<String>>,
 }
 
 /// Where an agent stands in its team.
@@ -133,6 +135,7 @@ impl View {
             secrets: Arc::default(),
             plan_file: None,
             aliases: Arc::default(),
+            functions: Arc::default(),
         };
         for (path, what) in [("/dev", DEVICE), ("/proc", KERNEL), ("/sys", KERNEL)] {
             view.protect(Path::new(path), what);

@@ -60,7 +60,9 @@ pub enum SettleError {
 
 /// Whether what is on disk is this question and still of use to who asks it.
 fn stands(known: &AskRecord, ask: &Ask) -> bool {
-    let same = known.ask.question == ask.question && known.ask.cwd == ask.cwd;
+    // The reason names what a path leads to, which may be another by now.
+    let same =
+        known.ask.question == ask.question && known.ask.cwd == ask.cwd && known.ask.why == ask.why;
     let withdrawn =
         matches!(&known.state, AskState::Settled { verdict: Verdict::Withdrawn { .. }, .. });
     same && !withdrawn

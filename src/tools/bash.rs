@@ -112,7 +112,8 @@ fn described(input: &Input) -> String {
 
 async fn run(cx: &ToolContext, call: &Call, input: &Input) -> Output {
     let project = call.view.working.first().unwrap_or(&call.view.cwd).clone();
-    let cwd = cx.cwd.get();
+    // Where it was decided upon, wherever the agent has gone meanwhile.
+    let cwd = call.view.cwd.clone();
     if !cwd.is_dir() {
         return gone(cx, &cwd, &project);
     }
@@ -126,6 +127,7 @@ async fn run(cx: &ToolContext, call: &Call, input: &Input) -> Output {
         limit,
         background,
         aliases: &call.view.aliases,
+        functions: &call.view.functions,
         owner: &cx.me,
         use_id: &call.id,
         crew: &cx.crew,

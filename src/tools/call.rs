@@ -138,6 +138,8 @@ async fn ask(
 
 /// What a verdict lets through runs, as asked or as the person wrote it instead, unless it is
 /// forbidden by now: a verdict answers a question, and no question is put about what is denied.
+/// Nor does it answer for another file than the one that was asked about: a path may lead
+/// elsewhere by now.
 fn allowed(
     cx: &ToolContext,
     tool: &dyn Tool,
@@ -152,6 +154,12 @@ fn allowed(
     if let Decision::Deny { why } = &decision {
         tell(cx, wanted, &decision);
         return Err(format!("Not allowed, whatever the verdict was: {why}."));
+    }
+    let is_allowed = matches!(decision, Decision::Allow { .. });
+    let is_asked = access == call.access && view.cwd == call.view.cwd;
+    if input == wanted.input && !is_asked && !is_allowed {
+        let why = "what it would touch has changed since the user was asked; try again";
+        return Err(refuse(cx, wanted, format!("Did not run: {why}.")));
     }
     Ok(Admitted { call: Call { access, view, ..call }, input, remark })
 }

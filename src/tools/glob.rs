@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::newest::{Finding, Newest, Window};
-use super::walk::{Ground, Screen, Tally, counted, interrupted, left_out, missing};
+use super::walk::{Ground, Screen, Tally, closed, counted, interrupted, left_out};
 use super::{Bad, Call, Needs, Output, Spec, Tool, ToolContext, parse};
 use crate::permission::Access;
 
@@ -98,8 +98,8 @@ impl Tool for GlobTool {
 }
 
 async fn run(cx: &ToolContext, call: &Call, plan: Plan, name: &str) -> Output {
-    if !plan.root.exists() {
-        return Output::failed(missing(cx, &plan.root));
+    if let Some(why) = closed(cx, call, &plan.root) {
+        return Output::failed(why);
     }
     let (ground, _ends) = Ground::of(cx, call, &plan.root);
     let screen = Screen::new(&call.view, "Glob", &plan.root);
@@ -179,7 +179,7 @@ fn plan(cx: &ToolContext, input: &Input) -> Result<Plan, Bad> {
         return Err(Bad("`..` cannot stand behind a wildcard in a pattern.".to_owned()));
     }
     let base = match input.path.as_deref().map(str::trim) {
-        None | Some("") => cx.cwd.get(),
+        None | Some("") => cx.resolve("."),
         Some(path) => cx.resolve(path),
     };
     let fixed = fixed.join("/");

@@ -1,7 +1,6 @@
 //! Grep: lines by what they contain.
 
-use std::fs::{File, Metadata, OpenOptions};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::{File, Metadata};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
@@ -16,9 +15,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::guarded::open_plain;
 use super::lines::{Gather, Stoppable, Want};
 use super::newest::{Finding, Newest, Page, Window};
-use super::walk::{Ground, Screen, Tally, counted, interrupted, left_out, missing};
+use super::walk::{Ground, Screen, Tally, closed, counted, interrupted, left_out};
 use super::{Bad, Call, Needs, Output, Spec, Tool, ToolContext, parse};
 use crate::permission::Access;
 
@@ -171,8 +171,8 @@ impl Tool for GrepTool {
 }
 
 async fn run(cx: &ToolContext, call: &Call, plan: Plan, name: &str) -> Output {
-    if !plan.root.exists() {
-        return Output::failed(missing(cx, &plan.root));
+    if let Some(why) = closed(cx, call, &plan.root) {
+        return Output::failed(why);
     }
     let (mode, has_context) = (plan.mode, plan.has_context);
     let (ground, _ends) = Ground::of(cx, call, &plan.root);
@@ -274,8 +274,7 @@ fn one_file(
 
 /// A file that was put in the place of another since it was seen must not lead elsewhere.
 fn open(path: &Path) -> std::io::Result<(File, Metadata)> {
-    let flags = (rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK).bits();
-    let file = OpenOptions::new().read(true).custom_flags(flags.cast_signed()).open(path)?;
+    let file = open_plain(path).map_err(std::io::Error::other)?;
     let about = file.metadata()?;
     if about.is_file() { Ok((file, about)) } else { Err(std::io::Error::other("not a file")) }
 }
@@ -376,7 +375,7 @@ fn notes(
 fn plan(cx: &ToolContext, input: &Input) -> Result<Plan, Bad> {
     let cwd = cx.cwd.get();
     let root = match input.path.as_deref().map(str::trim) {
-        None | Some("") => cwd.clone(),
+        None | Some("") => cx.resolve("."),
         Some(path) => cx.resolve(path),
     };
     let skip = input.offset.unwrap_or(0);

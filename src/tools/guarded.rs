@@ -130,6 +130,21 @@ impl Spot {
     }
 }
 
+/// Opens what was found below a resolved path, in one step where that can be: many are opened
+/// one after the other. Whether it is a regular file is for the caller to look.
+pub fn open_plain(path: &Path) -> Result<File, Trouble> {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::fs::{ResolveFlags, openat2};
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        match openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
+            Err(Errno::NOSYS | Errno::PERM | Errno::INVAL) => {}
+            opened => return opened.map(File::from).map_err(Trouble::io("open it")),
+        }
+    }
+    Spot::reach(path)?.open().map(|(file, _)| file)
+}
+
 /// Everything in an open file. One that grows meanwhile is not followed beyond the limit.
 pub fn read_whole(file: File, stat: &Stat) -> Result<Vec<u8>, Trouble> {
     let size = u64::try_from(stat.st_size).unwrap_or_default();

@@ -104,8 +104,17 @@ impl Ground {
     }
 }
 
+/// Why a place is not searched: it is not the one that was allowed, or is not there.
+pub(super) fn closed(cx: &ToolContext, call: &Call, root: &Path) -> Option<String> {
+    if !call.access.contains(&Access::Read(root.to_owned())) {
+        let why = "a part of the path became a link after this was allowed; try again";
+        return Some(format!("Did not search {}: {why}.", root.display()));
+    }
+    (!root.exists()).then(|| missing(cx, root))
+}
+
 /// What is said of a place that does not exist.
-pub(super) fn missing(cx: &ToolContext, path: &Path) -> String {
+fn missing(cx: &ToolContext, path: &Path) -> String {
     let cwd = cx.cwd.get();
     format!("There is no {}. The working directory is {}.", path.display(), cwd.display())
 }

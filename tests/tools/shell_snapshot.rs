@@ -37,10 +37,14 @@ fn with_rc(rc: &str) -> Rig {
     rig
 }
 
-/// As a session does it: aliases are known before anything is decided.
+/// As a session does it: aliases and functions are known before anything is decided.
 async fn prepare(rig: &Rig) {
     rig.cx.shell.prepare().await;
-    rig.views.send_modify(|view| Arc::make_mut(view).aliases = rig.cx.shell.aliases().into());
+    rig.views.send_modify(|view| {
+        let view = Arc::make_mut(view);
+        view.aliases = rig.cx.shell.aliases().into();
+        view.functions = rig.cx.shell.functions().into();
+    });
 }
 
 fn snapshots(rig: &Rig) -> Vec<PathBuf> {

@@ -11,6 +11,13 @@ use std::ffi::{OsStr, OsString};
 
 use super::tree::MARK;
 
+/// A file that bash would run before every command: it could do anything, and bring back what
+/// is taken out here.
+const RUNS_FIRST: &str = "BASH_ENV";
+
+/// What the name of a variable begins with that bash makes a function of.
+const FUNCTION: &str = "BASH_FUNC_";
+
 pub(super) type Variables = BTreeMap<OsString, OsString>;
 
 /// Everything of the providers of models.
@@ -50,13 +57,25 @@ pub(super) fn environment(inherited: &Variables, named: &Named, mark: &str) -> V
     all
 }
 
+/// The functions that a bash with this environment has from the beginning.
+pub(super) fn functions(inherited: &Variables) -> impl Iterator<Item = String> {
+    let names = inherited.keys().filter_map(|name| name.to_str()?.strip_prefix(FUNCTION));
+    names.map(|name| name.trim_end_matches("%%").trim_end_matches("()").to_owned())
+}
+
+/// Takes those functions out.
+pub(super) fn without_functions(mut all: Variables) -> Variables {
+    all.retain(|name, _| !name.to_string_lossy().starts_with(FUNCTION));
+    all
+}
+
 fn is_kept(name: &OsStr, named: &Named) -> bool {
     let name = name.to_string_lossy();
     let is_in = |list: &[String]| list.iter().any(|one| one.as_str() == name);
     if is_in(&named.withheld) {
         return false;
     }
-    is_in(&named.passed) || !is_secret(&name)
+    is_in(&named.passed) || !(is_secret(&name) || name == RUNS_FIRST)
 }
 
 fn is_secret(name: &str) -> bool {
@@ -98,6 +117,7 @@ mod tests {
             "MY_SECRETS",
             "MYSQL_PWD",
             "CLAUDE_CODE_OAUTH_TOKEN",
+            "BASH_ENV",
         ];
         assert_eq!(left(&secrets, &Named::default()), Vec::<String>::new());
         let harmless = [
@@ -109,6 +129,7 @@ mod tests {
             "PWD",
             "TOKENIZERS_PARALLELISM",
             "SSH_ASKPASS",
+            "ENV",
         ];
         assert_eq!(left(&harmless, &Named::default()), harmless);
     }

@@ -72,14 +72,38 @@ impl Ledger {
     }
 }
 
+/// All that are ready; one that begins with a dot is still being written.
+fn ledgers(home: &Home) -> impl Iterator<Item = PathBuf> {
+    let entries = fs::read_dir(dir(home)).into_iter().flatten().flatten();
+    let ready = |path: &PathBuf| {
+        path.file_name().is_some_and(|name| !name.as_encoded_bytes().starts_with(b"."))
+    };
+    entries.map(|entry| entry.path()).filter(ready)
+}
+
+fn read(file: &File) -> Option<Entry> {
+    let mut text = Vec::new();
+    file.take(LONGEST).read_to_end(&mut text).ok()?;
+    serde_json::from_slice(&text).ok()
+}
+
+/// The marks of shells whose programs live.
+pub(super) fn living(home: &Home) -> Vec<String> {
+    let held = |path: PathBuf| {
+        let file = files::open_to_read(&path).ok()?;
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) => read(&file).map(|entry| entry.mark),
+            Ok(()) | Err(TryLockError::Error(_)) => None,
+        }
+    };
+    ledgers(home).filter_map(held).collect()
+}
+
 /// Ends what shells left behind whose owners are gone; of one session, or of all.
 pub(super) fn sweep(home: &Home, session: Option<&SessionId>) -> Swept {
     let mut swept = Swept::default();
-    let entries = fs::read_dir(dir(home)).into_iter().flatten().flatten();
-    for path in entries.map(|entry| entry.path()) {
-        let visible =
-            path.file_name().is_some_and(|name| !name.as_encoded_bytes().starts_with(b"."));
-        if visible && let Some(processes) = sweep_one(home, &path, session) {
+    for path in ledgers(home) {
+        if let Some(processes) = sweep_one(home, &path, session) {
             swept.shells += 1;
             swept.processes += processes;
         }
@@ -93,9 +117,7 @@ fn sweep_one(home: &Home, path: &Path, session: Option<&SessionId>) -> Option<us
         Ok(()) => {}
         Err(TryLockError::WouldBlock | TryLockError::Error(_)) => return None,
     }
-    let mut text = Vec::new();
-    (&file).take(LONGEST).read_to_end(&mut text).ok()?;
-    let entry: Entry = serde_json::from_slice(&text).ok()?;
+    let entry = read(&file)?;
     // An empty mark would be everybody's.
     if entry.mark.len() < 36 || session.is_some_and(|session| *session != entry.session) {
         return None;

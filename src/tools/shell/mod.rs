@@ -16,7 +16,7 @@ mod spool;
 mod tree;
 mod waiting;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
@@ -35,7 +35,7 @@ pub use spool::LONGEST;
 
 use self::jobs::{Job, Jobs, Kind, Plan};
 use self::ledger::Ledger;
-use self::program::{Program, Start, find_setsid, start};
+use self::program::{Known, Program, Start, find_setsid, start};
 use self::run::{Run, Times};
 use self::snapshot::{Snapshot, Taking};
 use self::speaker::Speaker;
@@ -64,6 +64,8 @@ pub struct Options {
     pub grace_when_stopped: Duration,
     /// The largest file of output, in bytes.
     pub largest: u64,
+    /// How long outputs of ended sessions are kept.
+    pub kept: Duration,
 }
 
 impl Default for Options {
@@ -77,6 +79,7 @@ impl Default for Options {
             grace: Duration::from_secs(2),
             grace_when_stopped: Duration::from_millis(500),
             largest: 256 * 1024 * 1024,
+            kept: Duration::from_secs(7 * 24 * 60 * 60),
         }
     }
 }
@@ -129,6 +132,7 @@ pub struct Request<'a> {
     pub background: bool,
     /// Those that were known when the command was decided upon.
     pub aliases: &'a BTreeMap<String, String>,
+    pub functions: &'a BTreeSet<String>,
     pub owner: &'a AgentId,
     pub use_id: &'a str,
     pub crew: &'a Arc<dyn Crew>,
@@ -182,6 +186,15 @@ impl Shell {
         self.snapshot.get().map(|snapshot| snapshot.aliases.clone()).unwrap_or_default()
     }
 
+    /// The names of the user's functions, for the permission engine: what they shadow is not what
+    /// it seems. Before `prepare`, only those that come with the environment.
+    pub fn functions(&self) -> BTreeSet<String> {
+        let taken = self.snapshot.get().map(|snapshot| snapshot.functions.clone());
+        let mut all = taken.unwrap_or_default();
+        all.extend(environment::functions(&self.options.environment));
+        all
+    }
+
     /// Why there is no snapshot; said once.
     pub fn trouble(&self) -> Option<String> {
         let trouble = self.snapshot.get()?.trouble.clone()?;
@@ -199,8 +212,13 @@ impl Shell {
 
     async fn take_snapshot(&self) -> Snapshot {
         let home = self.home.clone();
+        let (tmp, fresh) = (self.options.tmp.clone(), self.options.kept);
+        let sweep = move || {
+            ledger::sweep(&home, None);
+            place::sweep(&tmp, fresh, &ledger::living(&home));
+        };
         // Whatever it finds, this session goes on.
-        let _ = tokio::task::spawn_blocking(move || ledger::sweep(&home, None)).await;
+        let _ = tokio::task::spawn_blocking(sweep).await;
         if let Err(error) = self.open_ledger() {
             tracing::warn!(%error, "nobody will be able to clear up after this program");
         }
@@ -233,17 +251,25 @@ impl Shell {
         if self.tracks.over.is_cancelled() {
             return Err(io::Error::other("the session ends"));
         }
-        let id = format!("b{}", &Uuid::new_v4().simple().to_string()[..8]);
+        let number = self.runs.fetch_add(1, Ordering::SeqCst);
+        let id = format!("{}{number:02x}", place::prefix(&self.mark));
         let outputs = self.outputs(request.project)?;
         let cwd_file = outputs.join(format!("{id}.cwd"));
-        let mark = format!("{}{}.", self.mark, self.runs.fetch_add(1, Ordering::SeqCst));
-        // An alias that nobody knew of when the command was decided upon would change it.
-        let aliases = *request.aliases == snapshot.aliases;
+        let mark = format!("{}{number}.", self.mark);
+        // What nobody knew of when the command was decided upon would change it.
+        let known = Known {
+            aliases: *request.aliases == snapshot.aliases,
+            functions: *request.functions == self.functions(),
+        };
+        let environment = match known.functions {
+            true => self.environment(&mark),
+            false => environment::without_functions(self.environment(&mark)),
+        };
         let file = snapshot.file.as_deref();
         let running = start(Start {
             program: &self.program.path,
-            arguments: self.program.around(file, &cwd_file, aliases, request.command),
-            environment: self.environment(&mark),
+            arguments: self.program.around(file, &cwd_file, known, request.command),
+            environment,
             cwd: request.cwd,
             setsid: self.setsid.as_deref(),
         })?;
@@ -321,6 +347,11 @@ impl Shell {
         if let Some(ledger) = self.ledger().take() {
             ledger.close();
         }
+    }
+
+    /// Whether this program was started by a command of an agent, directly or not.
+    pub fn is_inside() -> bool {
+        tree::is_inside()
     }
 
     /// Ends what programs that are gone left running, of one session or of all. Only what

@@ -16,14 +16,15 @@ use super::tree::Leader;
 /// be taken for a part of this. Where the command ends up is written down however it ends,
 /// unless it sets a trap of its own and leaves by `exit`.
 ///
-/// Arguments: the snapshot, the file for the last directory, `aliases` if they are wanted, the
-/// command.
+/// Arguments: the snapshot, the file for the last directory, `aliases` and `functions` if they
+/// are wanted, the command.
 const AROUND: &str = r#"
 unalias -a 2>/dev/null
 __quarterdeck_aliases=$3
+__quarterdeck_functions=$4
 [ -r "$1" ] && . "$1" >/dev/null 2>&1
 __quarterdeck_cwd=$2
-__quarterdeck_command=$4
+__quarterdeck_command=$5
 set --
 trap 'command pwd -P >|"$__quarterdeck_cwd" 2>/dev/null' EXIT
 eval "$__quarterdeck_command"
@@ -41,6 +42,13 @@ pub(super) enum Kind {
 pub(super) struct Program {
     pub path: PathBuf,
     pub kind: Kind,
+}
+
+/// Which parts of the snapshot were known when the command was decided upon.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Known {
+    pub aliases: bool,
+    pub functions: bool,
 }
 
 impl Program {
@@ -74,7 +82,7 @@ impl Program {
         &self,
         snapshot: Option<&Path>,
         cwd_file: &Path,
-        aliases: bool,
+        known: Known,
         command: &str,
     ) -> Vec<OsString> {
         // What start-up files would do is in the snapshot already.
@@ -87,7 +95,8 @@ impl Program {
         all.extend([AROUND.into(), self.name().into()]);
         all.push(snapshot.map_or_else(OsString::new, Into::into));
         all.push(cwd_file.into());
-        all.push(if aliases { "aliases" } else { "" }.into());
+        all.push(if known.aliases { "aliases" } else { "" }.into());
+        all.push(if known.functions { "functions" } else { "" }.into());
         all.push(command.into());
         all
     }

@@ -22,10 +22,14 @@ use super::speaker::Speaker;
 use super::spool::Spool;
 use super::tree::Tree;
 use super::waiting::waits;
+use crate::store::files;
 use crate::tools::context::NoteStatus;
 
 /// How long the outputs are listened to after the shell has ended, if others hold them open.
 const LINGER: Duration = Duration::from_millis(100);
+
+/// No path is longer, in bytes.
+const LONGEST_PATH: u64 = 16 * 1024;
 
 /// What who waits for a command gets.
 #[derive(Debug)]
@@ -280,9 +284,11 @@ impl Run {
     }
 
     fn last_cwd(&self) -> Option<PathBuf> {
-        let text = fs::read(&self.cwd_file).ok()?;
+        // The command knows this file and may have put anything there.
+        let text = files::read_bytes(&self.cwd_file, LONGEST_PATH).ok().flatten();
         // Not there where the shell could not write it.
         let _ = fs::remove_file(&self.cwd_file);
+        let text = text?;
         let path = text.strip_suffix(b"\n")?;
         let path = PathBuf::from(std::ffi::OsStr::from_bytes(path));
         path.is_absolute().then_some(path)
@@ -296,8 +302,12 @@ impl Run {
                 self.job.claim();
                 self.tracks.jobs.remove(&self.job);
                 self.job.finish(end);
-                // Who waited may be gone.
-                let _ = front.send(Front::Ended(Box::new(outcome)));
+                let file = outcome.file.clone();
+                let gone = front.send(Front::Ended(Box::new(outcome))).is_err();
+                // Who waited is gone, so nobody will ever look for it.
+                if let Some(file) = file.filter(|_| gone) {
+                    let _ = fs::remove_file(file);
+                }
             }
             None => self.job.finish(end),
         }

@@ -6,7 +6,7 @@
 //! hands over is data to us; the file is written here, so that the aliases in it are exactly
 //! those the permission engine is told of.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{self, Write};
@@ -25,7 +25,7 @@ use crate::store::files;
 /// More than this is not taken over.
 const LARGEST: u64 = 8 * 1024 * 1024;
 
-/// Parts, each closed by a zero byte: options, functions, aliases, PATH, and a word that shows
+/// Parts, each closed by a zero byte: options, functions, their names, aliases, PATH, and a word that shows
 /// that nothing is missing. Options that only suit a person at a prompt stay behind, and those
 /// that would end our wrapper.
 const BASH: &str = r#"
@@ -39,6 +39,8 @@ const BASH: &str = r#"
     esac
   done < <(declare -F)
   printf '\0'
+  declare -F | command sed 's/^[^ ]* [^ ]* //'
+  printf '\0'
   alias -p
   printf '\0%s\0end\0' "$PATH"
 } >|"$1" 2>/dev/null
@@ -49,6 +51,8 @@ const ZSH: &str = r#"
   setopt | command grep -vE '^(interactive|monitor|zle|shinstdin|login|privileged|restricted|errexit|nounset|noexec|verbose|xtrace|nohashdirs)$' | command sed 's/^/setopt /'
   printf '\0'
   functions
+  printf '\0'
+  print -rl -- ${(k)functions}
   printf '\0'
   for __name __text in "${(@kv)aliases}"; do
     print -r -- "alias -- ${(qq)__name}=${(qq)__text}"
@@ -62,6 +66,8 @@ pub(super) struct Snapshot {
     /// `None` where it could not be taken: commands then run in a bare shell.
     pub file: Option<PathBuf>,
     pub aliases: BTreeMap<String, String>,
+    /// The names of functions, which may shadow any program.
+    pub functions: BTreeSet<String>,
     pub trouble: Option<String>,
 }
 
@@ -154,6 +160,7 @@ async fn finished(mut running: Running, taking: &Taking<'_>) -> io::Result<()> {
 struct Parts {
     options: Vec<u8>,
     functions: Vec<u8>,
+    names: BTreeSet<String>,
     aliases: BTreeMap<String, String>,
     path: OsString,
 }
@@ -162,12 +169,13 @@ fn read(raw: &Path) -> io::Result<Parts> {
     let bytes = files::read_bytes(raw, LARGEST).map_err(io::Error::other)?.unwrap_or_default();
     let mut parts = bytes.split(|byte| *byte == 0).map(<[u8]>::to_vec);
     let mut next = || parts.next().unwrap_or_default();
-    let (options, functions, aliases, path) = (next(), next(), next(), next());
+    let (options, functions, names, aliases, path) = (next(), next(), next(), next(), next());
     if next() != b"end" {
         return Err(io::Error::other("did not say what it knows"));
     }
     let aliases = aliases_in(&String::from_utf8_lossy(&aliases));
-    Ok(Parts { options, functions, aliases, path: OsString::from_vec(path) })
+    let names = String::from_utf8_lossy(&names).lines().map(str::to_owned).collect();
+    Ok(Parts { options, functions, names, aliases, path: OsString::from_vec(path) })
 }
 
 fn write(taking: &Taking<'_>, parts: &Parts) -> io::Result<Snapshot> {
@@ -181,8 +189,9 @@ fn write(taking: &Taking<'_>, parts: &Parts) -> io::Result<Snapshot> {
     // replaced inside the functions.
     text.extend(&parts.options);
     text.push(b'\n');
+    text.extend(b"if [ \"$__quarterdeck_functions\" = functions ]; then :\n");
     text.extend(&parts.functions);
-    text.push(b'\n');
+    text.extend(b"\nfi\n");
     text.extend(b"if [ \"$__quarterdeck_aliases\" = aliases ]; then :\n");
     if taking.program.kind == Kind::Bash {
         text.extend(b"shopt -s expand_aliases\n");
@@ -199,7 +208,7 @@ fn write(taking: &Taking<'_>, parts: &Parts) -> io::Result<Snapshot> {
     files::create(&unready)?.write_all(&text)?;
     fs::rename(&unready, taking.file)?;
     let (file, aliases) = (Some(taking.file.to_owned()), parts.aliases.clone());
-    Ok(Snapshot { file, aliases, trouble: None })
+    Ok(Snapshot { file, aliases, functions: parts.names.clone(), trouble: None })
 }
 
 /// What we were started with comes first (it may be an activated environment that a login shell

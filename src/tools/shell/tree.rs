@@ -31,6 +31,12 @@ impl Leader {
     }
 }
 
+/// Whether this very process was started by a command of a session, however far up: its own
+/// environment has the mark, or that of a process it descends from.
+pub(super) fn is_inside() -> bool {
+    std::env::var_os(MARK).is_some() || list::has_marked_ancestor()
+}
+
 /// Whom we mean: a command and all it started, or all commands of a session.
 #[derive(Debug, Clone)]
 pub(super) struct Tree {
@@ -194,6 +200,23 @@ mod list {
         environ.split(|byte| *byte == 0).any(|entry| entry.starts_with(mark.as_bytes()))
     }
 
+    /// Looks at what each process above was started with: what a command does to its own
+    /// environment later does not show there.
+    pub(super) fn has_marked_ancestor() -> bool {
+        let mark = format!("{MARK}=");
+        let own = rustix::process::getpid().as_raw_nonzero().get();
+        let mut above = row(own).map(|row| row.parent);
+        // Numbers are used again while we look, so this could go in a circle.
+        for _ in 0..1000 {
+            let Some(pid) = above.filter(|pid| *pid > 1) else { return false };
+            if has_mark(pid, &mark) {
+                return true;
+            }
+            above = row(pid).map(|row| row.parent);
+        }
+        true
+    }
+
     /// Through a handle on the process: should its number be given away between the look and the
     /// signal, nobody gets it.
     pub(super) fn send(_tree: &Tree, to: &Found, signal: Signal) {
@@ -230,6 +253,10 @@ mod list {
 
     pub(super) fn start_of(_pid: Pid) -> Option<u64> {
         None
+    }
+
+    pub(super) fn has_marked_ancestor() -> bool {
+        false
     }
 
     pub(super) fn living(tree: &Tree) -> Vec<Found> {
