@@ -487,6 +487,17 @@ fn noisy(dice: &mut Dice, mut text: String) -> String {
     text
 }
 
+/// Whether it can be run without harm to the machine: no loop may start processes that it does
+/// not wait for, nor may a function.
+fn is_tame(command: &str) -> bool {
+    let joined = ["&&", ">&", "&>", "<&"]
+        .iter()
+        .fold(command.to_owned(), |text, sign| text.replace(sign, ""));
+    let leaves = joined.contains('&') || joined.contains("coproc");
+    let repeats = ["while", "until", "for", "select", "()", "function", "trap"];
+    !(leaves && repeats.iter().any(|word| command.contains(word)))
+}
+
 fn allows(view: &View, command: &str) -> bool {
     let access = [Access::Run(command.to_owned())];
     matches!(decide(view, "Bash", &Value::Null, &access), Decision::Allow { .. })
@@ -513,7 +524,7 @@ fn run(wanted: usize, salt: u64) -> Count {
         let depth = 1 + dice.below(3);
         let command = made(&mut dice, template, depth);
         let command = if dice.below(2) == 0 { noisy(&mut dice, command) } else { command };
-        if command.len() < 12 || !allows(&view, &command) {
+        if command.len() < 12 || !is_tame(&command) || !allows(&view, &command) {
             assert!(count.tried < wanted * 2_000, "too little is allowed: {}", count.ran);
             continue;
         }

@@ -117,11 +117,13 @@ impl Yard {
     pub fn run(&self, command: &str) -> (String, Output) {
         let path = format!("{}:/usr/local/bin:/usr/bin:/bin", self.root.join("bin").display());
         let bounds =
-            "ulimit -t 5 -f 256 -c 0; exec timeout -k 1 5 bash --noprofile --norc -c \"$0\"";
+            "ulimit -t 3 -f 256 -c 0; exec timeout -k 1 3 bash --noprofile --norc -c \"$0\"";
         let mut shell = Command::new("sh");
         shell.args(["-c", bounds, command]).env_clear().current_dir(self.root.join("w"));
         shell.env("PATH", path).env("HOME", self.root.join("user")).env("EVIL", "a[$(bad1)]");
         shell.env("x", "y").env("N", "bad1").stdin(Stdio::null());
+        // Functions that call themselves must not fill the machine with processes.
+        shell.env("FUNCNEST", "4");
         let output = shell.output().unwrap();
         (fs::read_to_string(self.root.join("log")).unwrap(), output)
     }
