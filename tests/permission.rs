@@ -10,5 +10,6 @@ mod permission {
     mod suggestions;
     mod table;
     mod world;
+    mod yard;
 }
 mod support;

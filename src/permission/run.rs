@@ -2,7 +2,7 @@
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeSet, HashMap};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -396,9 +396,46 @@ fn is_writer(simple: &Simple) -> bool {
     program(simple).is_some_and(|name| WRITERS.contains(&name))
 }
 
+/// A directory as the shell tells it and where it really is. `cd ..` goes up from what is told,
+/// unless the shell was asked for the other way.
+#[derive(Debug, PartialEq, Eq)]
+struct Base {
+    told: PathBuf,
+    real: PathBuf,
+}
+
+impl Base {
+    fn changed(&self, target: &Path) -> Vec<Self> {
+        let real = resolve_in(&self.real, target);
+        let told = without_parents(&self.told.join(target));
+        let climbs = target.components().any(|part| part == Component::ParentDir);
+        if !climbs || told == real {
+            return vec![Self { told, real }];
+        }
+        let elsewhere = resolve(Path::new("/"), &told);
+        vec![Self { told: real.clone(), real }, Self { told, real: elsewhere }]
+    }
+}
+
+/// Every `..` takes away the name in front of it, wherever that leads.
+fn without_parents(path: &Path) -> PathBuf {
+    let mut clean = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => {
+                clean.pop();
+            }
+            Component::CurDir => {}
+            Component::RootDir | Component::Normal(_) | Component::Prefix(_) => clean.push(part),
+        }
+    }
+    clean
+}
+
 /// Where relative paths may begin: here, and wherever a `cd` may lead.
 fn bases(view: &View, analysis: &Analysis) -> Result<Vec<PathBuf>, &'static str> {
-    let mut bases = vec![resolve(Path::new("/"), &view.cwd)];
+    let here = resolve(Path::new("/"), &view.cwd);
+    let mut bases = vec![Base { told: here.clone(), real: here }];
     for simple in &analysis.commands {
         let name = simple.words.first().map_or("", |name| name.text.as_str());
         if !matches!(name, "cd" | "pushd" | "popd" | "chdir") {
@@ -417,8 +454,8 @@ fn bases(view: &View, analysis: &Analysis) -> Result<Vec<PathBuf>, &'static str>
         if analysis.repeats && !target.starts_with('/') {
             return Err("it changes its directory as often as it repeats");
         }
-        let from_each: Vec<PathBuf> =
-            bases.iter().map(|base| resolve_in(base, Path::new(&target))).collect();
+        let from_each: Vec<Base> =
+            bases.iter().flat_map(|base| base.changed(Path::new(&target))).collect();
         for base in from_each {
             if !bases.contains(&base) {
                 bases.push(base);
@@ -428,5 +465,5 @@ fn bases(view: &View, analysis: &Analysis) -> Result<Vec<PathBuf>, &'static str>
             return Err("it changes its directory too often");
         }
     }
-    Ok(bases)
+    Ok(bases.into_iter().map(|base| base.real).collect())
 }

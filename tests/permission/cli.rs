@@ -1,6 +1,7 @@
 //! `quarterdeck permissions` through the real program.
 
 use std::fs;
+use std::path::Path;
 use std::process::Stdio;
 
 use serde_json::json;
@@ -8,9 +9,17 @@ use serde_json::json;
 use crate::support::deck::{Deck, Ran};
 
 fn permissions(deck: &Deck, args: &[&str]) -> Ran {
+    permissions_under(deck, None, args)
+}
+
+/// The same on a machine whose administrator wrote a policy.
+fn permissions_under(deck: &Deck, policy: Option<&Path>, args: &[&str]) -> Ran {
     let mut command = deck.command(&[&["permissions"], args].concat());
     command.env("XDG_CONFIG_HOME", deck.state().join("config"));
     command.env("CLAUDE_CONFIG_DIR", deck.state().join("claude"));
+    if let Some(policy) = policy {
+        command.env("QUARTERDECK_POLICY", policy);
+    }
     let ran = command.stdin(Stdio::null()).output().unwrap();
     Ran {
         code: ran.status.code().unwrap(),
@@ -77,4 +86,37 @@ fn rules_are_listed_with_their_files_and_mistakes_are_named() {
     assert!(wrong.code == 2 && wrong.stderr.contains("needs a text `command`"), "{wrong:?}");
     let wrong = permissions(&deck, &["check", "Bash", r#"{"command":"ls"}"#, "--mode", "auto"]);
     assert!(wrong.code == 2 && wrong.stderr.contains("no mode is called `auto`"), "{wrong:?}");
+}
+
+#[test]
+fn a_policy_sets_the_mode_and_denies_above_all_other_settings() {
+    let deck = Deck::new();
+    let project = project(&deck);
+    let policy = deck.state().join("policy.json");
+    let text = r#"{"permissions": {"deny": ["Bash(make:*)"], "defaultMode": "plan"}}"#;
+    fs::write(&policy, text).unwrap();
+    let source = format!("managed policy {}", policy.display());
+    let under = |policy: Option<&Path>, args: &[&str]| {
+        permissions_under(&deck, policy, &[args, &["--cwd", &project, "--json"]].concat()).ok()
+    };
+
+    let listed = under(Some(&policy), &["list"]).json();
+    assert_eq!(listed["mode"], "plan", "the project says acceptEdits");
+    let rules = listed["rules"].as_array().unwrap();
+    let denied =
+        rules.iter().find(|rule| rule["rule"] == "Bash(make:*)" && rule["effect"] == "deny");
+    assert_eq!(denied.unwrap()["source"], source.as_str(), "{listed}");
+
+    let make = ["check", "Bash", r#"{"command":"make all"}"#];
+    let checked = under(Some(&policy), &make).json();
+    assert_eq!(checked["decision"], "deny", "the project allows it");
+    assert_eq!(checked["rule"], "Bash(make:*)");
+    assert_eq!(checked["source"], source.as_str());
+    assert_eq!(under(None, &make).json()["decision"], "allow", "without the policy");
+
+    let edit = ["check", "Edit", r#"{"file_path":"x"}"#, "--mode", "bypassPermissions"];
+    let edited = under(Some(&policy), &edit);
+    assert_eq!(edited.json()["decision"], "deny", "nobody bypasses the policy's mode");
+    assert!(edited.stderr.contains("the policy sets the mode plan"), "{edited:?}");
+    assert_eq!(under(None, &edit).json()["decision"], "allow", "without the policy");
 }

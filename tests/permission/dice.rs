@@ -10,9 +10,14 @@ pub struct Dice {
 
 impl Dice {
     pub fn new() -> Self {
+        Self::salted(0)
+    }
+
+    /// For one of several threads, which must not all make the same.
+    pub fn salted(salt: u64) -> Self {
         let given = std::env::var("QUARTERDECK_SEED").ok().and_then(|seed| seed.parse().ok());
         let seed = given.unwrap_or_else(|| RandomState::new().hash_one(0_u8));
-        Self { seed, state: seed }
+        Self { seed, state: seed.wrapping_add(salt << 32) }
     }
 
     /// The splitmix64 step.

@@ -156,8 +156,8 @@ fn check(view: &View, command: &str) -> Decision {
 }
 
 /// Tries so many commands. How many were good, and how many of those were allowed.
-fn count_good(view: &View, rounds: usize) -> (usize, usize) {
-    let mut dice = Dice::new();
+fn count_good(view: &View, rounds: usize, salt: usize) -> (usize, usize) {
+    let mut dice = Dice::salted(u64::try_from(salt).unwrap());
     let (mut all, mut through) = (0, 0);
     for _ in 0..rounds {
         let made = command(&mut dice, 3);
@@ -176,8 +176,9 @@ fn no_command_with_a_part_that_nothing_allows_is_allowed() {
     let begin = Instant::now();
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let counts: Vec<(usize, usize)> = std::thread::scope(|scope| {
-        let part = || scope.spawn(|| count_good(&view, rounds().div_ceil(threads)));
-        let all: Vec<_> = (0..threads).map(|_| part()).collect();
+        let view = &view;
+        let part = |salt| scope.spawn(move || count_good(view, rounds().div_ceil(threads), salt));
+        let all: Vec<_> = (0..threads).map(part).collect();
         all.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
     let all: usize = counts.iter().map(|(all, _)| all).sum();

@@ -37,6 +37,7 @@ impl World {
         }
         symlink(root.join("user/.ssh"), root.join("w/tokeys")).unwrap();
         symlink(root.join("outside/deep"), root.join("w/link")).unwrap();
+        symlink("a/b/c", root.join("w/ink")).unwrap();
         symlink("/etc/passwd", root.join("w/passwd")).unwrap();
         symlink(root.join("home/teams"), root.join("w/toteams")).unwrap();
         Self { _dir: dir, root }

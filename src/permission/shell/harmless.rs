@@ -142,6 +142,8 @@ const GIT_LONG: &[&str] = &[
     "--parseopt",
     "--sq-quote",
     "--show-signature",
+    // It shows a manual, with whatever shows manuals.
+    "--help",
 ];
 const GIT_LISTING: &[&str] = &[
     "-a",

@@ -8,6 +8,7 @@ mod builtin;
 mod git;
 mod harmless;
 pub(super) mod pattern;
+mod plain;
 mod tree;
 mod walk;
 mod word;
@@ -109,7 +110,10 @@ fn gather(command: &str, setting: Setting<'_>, depth: usize, into: &mut Analysis
             c.escape_unicode()
         ));
     }
-    walk::program(command, setting, depth, into);
+    match plain::read(command) {
+        Some(commands) => walk::commands(commands, command, setting, depth, into),
+        None => walk::program(command, setting, depth, into),
+    }
 }
 
 /// Characters that shells, parsers and eyes do not agree on.

@@ -33,6 +33,18 @@ pub(super) fn program(source: &str, setting: Setting<'_>, depth: usize, into: &m
     Walk { source, setting, depth, into }.node(root, 0);
 }
 
+/// Commands that were read without the parser.
+pub(super) fn commands(
+    all: Vec<Simple>,
+    source: &str,
+    setting: Setting<'_>,
+    depth: usize,
+    into: &mut Analysis,
+) {
+    let mut walk = Walk { source, setting, depth, into };
+    all.into_iter().for_each(|simple| walk.push(simple));
+}
+
 struct Walk<'a, 'b> {
     source: &'a str,
     setting: Setting<'a>,
@@ -279,7 +291,7 @@ impl<'a> Walk<'a, '_> {
         } else {
             self.test_words(node, deep, &mut words);
         }
-        if text.contains('`') || text.contains("$(") {
+        if ["`", "$(", "<(", ">("].iter().any(|sign| text.contains(sign)) {
             self.into.not_understood("a test runs a command");
         } else if !text.starts_with("[[") && text.contains(['<', '>']) {
             self.into.not_understood("a test redirects");
