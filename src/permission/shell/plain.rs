@@ -39,8 +39,10 @@ const fn is_plain(byte: u8) -> bool {
 
 fn command(words: Vec<Word>) -> Option<Simple> {
     let name = words.first()?.text.as_str();
-    let is_known = OWN.contains(&name) || name.contains('=');
-    (!is_known).then_some(Simple { env: Vec::new(), words, part: Part::Own })
+    let is_name =
+        name.starts_with(|c: char| c.is_ascii_alphabetic() || matches!(c, '_' | '.' | '/'));
+    let is_plain = is_name && !name.contains('=') && !OWN.contains(&name);
+    is_plain.then_some(Simple { env: Vec::new(), words, part: Part::Own })
 }
 
 #[cfg(test)]
@@ -111,7 +113,7 @@ mod tests {
                 .wrapping_add(1_442_695_040_888_963_407);
             (state >> 33) % end
         };
-        let (mut read_here, mut clear) = (0, 0);
+        let (mut read_here, mut clear, mut different) = (0, 0, Vec::new());
         for _ in 0..4_000 {
             let mut text = words[below(words.len())].to_owned();
             for _ in 0..below(9) {
@@ -127,8 +129,11 @@ mod tests {
             walk::program(&text, setting, 0, &mut parsed);
             let found = analyse(&text, setting);
             clear += usize::from(parsed.unclear.is_none());
-            assert_eq!(found, parsed, "{text}");
+            if found != parsed {
+                different.push(text);
+            }
         }
+        assert_eq!(different, [""; 0]);
         assert!(read_here > 500 && clear * 2 > read_here, "{clear} of {read_here}");
     }
 
