@@ -52,10 +52,24 @@ async fn who_runs_in_the_shell_of_an_agent_decides_nothing() {
     asks.raise(&two).unwrap();
     let given = rig.cx.desk.give(&Permit::Rule("Bash(make:*)".into()), None, Lasts::Session);
     let (home, state) = (rig.home.root().to_owned(), rig.dir.path().join("state"));
+    let deny = |program: &mut Command| {
+        program.args(["asks", "deny", "latest", "toolu_1", "--json"]);
+        program.env("QUARTERDECK_HOME", &home).env("XDG_STATE_HOME", &state).output().unwrap()
+    };
+    // The mark is enough, also where nobody knows whose it is: on itself, or further up.
+    let mut itself = Command::new(PROGRAM);
+    let script = "env -u QUARTERDECK_SHELL_ID \"$0\" \"$@\"; exit $?";
+    let mut below = Command::new("sh");
+    below.args(["-c", script, PROGRAM]);
+    for marked in [&mut itself, &mut below] {
+        let ran = deny(marked.env("QUARTERDECK_SHELL_ID", "of another home"));
+        assert_eq!(ran.status.code(), Some(1));
+        let said = [ran.stdout, ran.stderr].concat();
+        assert!(String::from_utf8_lossy(&said).contains("inside_agent"));
+    }
+    assert_eq!(asks.get(&one.id).unwrap().unwrap().state, AskState::Open);
     // A person in another terminal may.
-    let mut person = Command::new(PROGRAM);
-    person.args(["asks", "deny", "latest", "toolu_1"]).env("QUARTERDECK_HOME", &home);
-    let ran = person.env("XDG_STATE_HOME", &state).output().unwrap();
+    let ran = deny(&mut Command::new(PROGRAM));
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
     assert_ne!(asks.get(&one.id).unwrap().unwrap().state, AskState::Open);
 
