@@ -54,9 +54,9 @@ fn started(rig: &Rig) -> usize {
 
 /// Why the last use came to nothing, as the journal has it.
 fn last_decision(rig: &Rig) -> String {
-    let decided = rig.facts().into_iter().rev().find_map(|fact| match fact {
-        Fact::Decided { decision, reason, .. } => Some(format!("{decision}: {reason}")),
-        _ => None,
+    let decided = rig.facts().into_iter().rev().find_map(|fact| {
+        let Fact::Decided { decision, reason, .. } = fact else { return None };
+        Some(format!("{decision}: {reason}"))
     });
     decided.unwrap()
 }
