@@ -5,11 +5,13 @@ mod support;
 
 mod tools {
     mod calls;
+    mod decided;
     mod files_change;
     mod files_crash;
     mod files_properties;
     mod files_races;
     mod files_read;
+    mod inside;
     mod questions;
     mod registry;
     mod rig;
@@ -17,6 +19,7 @@ mod tools {
     mod shell;
     mod shell_end;
     mod shell_jobs;
+    mod shell_outputs;
     mod shell_snapshot;
     mod tasks;
     mod web;

@@ -23,8 +23,8 @@ use crate::tools::shell::Shell;
 
 /// An agent must not answer its own questions, nor take back what was decided: whoever settles
 /// something from here is taken for the person.
-fn only_people() -> Result<(), Failure> {
-    if !Shell::is_inside() {
+fn only_people(store: &Store) -> Result<(), Failure> {
+    if !Shell::is_inside(store.home()) {
         return Ok(());
     }
     Err(Failure::no(
@@ -38,11 +38,11 @@ pub fn run(store: &Store, command: AsksCommand, out: &mut Out) -> Result<(), Fai
         AsksCommand::List { session } => list(&asks_of(store, &session)?, out),
         AsksCommand::Show { session, ask } => show(&asks_of(store, &session)?, &ask, out),
         AsksCommand::Approve(approve) => {
-            only_people()?;
+            only_people(store)?;
             self::approve(&asks_of(store, &approve.session)?, &approve, out)
         }
         AsksCommand::Deny { session, ask, why } => {
-            only_people()?;
+            only_people(store)?;
             let asks = asks_of(store, &session)?;
             let record = open_ask(&asks, &ask, out)?;
             settle(&asks, &record.ask, Verdict::Deny { why }, out)
@@ -305,7 +305,7 @@ fn row(record: &GrantRecord) -> [String; 4] {
 
 /// Takes back what was given, also from the settings file it stands in.
 pub fn revoke(store: &Store, name: &str, id: &str, out: &mut Out) -> Result<(), Failure> {
-    only_people()?;
+    only_people(store)?;
     let session = session(store, name)?;
     let records = grant::recorded(&StateFile::new(store, &session))?;
     let id = match chosen(id, records.iter().map(|record| record.id.as_str())) {

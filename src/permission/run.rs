@@ -78,6 +78,13 @@ impl<'a> Commands<'a> {
                 vec![view.cwd.clone()]
             }
         };
+        // A function of that name need not run what the program of that name would.
+        let is_function = |simple: &&mut Simple| {
+            simple.words.first().is_some_and(|name| view.functions.contains(&name.text))
+        };
+        for simple in analysis.commands.iter_mut().filter(is_function) {
+            simple.part = Part::Own;
+        }
         let functions = Arc::clone(&view.functions);
         let (followed, named) = (RefCell::default(), OnceCell::new());
         Self { text, analysis, bases, functions, followed, named }

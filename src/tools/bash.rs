@@ -283,6 +283,10 @@ fn left_running(outcome: &Outcome) -> Option<String> {
 /// Goes where the command went, if the agent may work there; else says that it stays.
 fn follow(cx: &ToolContext, view: &View, cwd: &Path) -> Option<String> {
     let now: PathBuf = resolve(Path::new("/"), cwd);
+    // It stayed where it began, so whoever moved the agent meanwhile is not undone.
+    if now == view.cwd {
+        return None;
+    }
     if view.working.iter().any(|dir| is_below(&now, dir)) {
         cx.cwd.set(now);
         return None;

@@ -3,6 +3,7 @@
 use std::fs;
 use std::sync::Arc;
 
+use quarterdeck::permission::grant::recorded;
 use quarterdeck::permission::scope::{Reach, Term, scopes};
 use quarterdeck::permission::{Access, Decision, View, decide};
 use quarterdeck::protocol::ask::{Grantee, Judge, Lasts, Permit};
@@ -121,6 +122,33 @@ fn what_is_given_ends_with_its_time_its_session_or_when_it_is_taken_back() {
     assert!(!may_make(&desk));
     drop(desk);
     assert!(bench.open().grants().is_empty(), "forgotten");
+}
+
+#[test]
+fn what_has_ended_is_not_listed_and_goes_with_the_next_write() {
+    let bench = Bench::new();
+    let desk = bench.open();
+    let (file, state) =
+        (bench.home().state(&session()), StateFile::new(&store(&bench.root), &session()));
+    let on_disk = || fs::read_to_string(&file).unwrap();
+    let listed = || recorded(&state).unwrap().len();
+    desk.give(&rule("Bash(ls:*)"), None, Lasts::Session);
+    let kept = desk.give(&rule("Bash(cat:*)"), None, Lasts::Until(soon(3_600_000)));
+    desk.give(&rule("Bash(make:*)"), None, Lasts::Until(soon(100)));
+    until("its end", || listed() == 2);
+    assert!(on_disk().contains("make"), "nobody wrote since");
+    desk.give(&rule("Bash(just:*)"), None, Lasts::Session);
+    assert!(!on_disk().contains("make"), "{}", on_disk());
+    assert_eq!((listed(), desk.grants().len()), (3, 3));
+    // Nor is it kept when another is taken back.
+    desk.give(&rule("Bash(make:*)"), None, Lasts::Until(soon(100)));
+    until("its end", || listed() == 3);
+    assert!(on_disk().contains("make"));
+    desk.revoke(&kept[0].id).unwrap();
+    assert!(!on_disk().contains("make") && !on_disk().contains("cat"), "{}", on_disk());
+    assert_eq!((listed(), desk.grants().len()), (2, 2));
+    // It has ended; nobody took it back.
+    assert_eq!(bench.count(|fact| matches!(fact, Fact::Revoked { .. })), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -3,9 +3,9 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use quarterdeck::protocol::ask::{Ask, Judge, Question, Risk, Verdict};
+use quarterdeck::protocol::ask::{Ask, Judge, Question, Reason, Risk, Verdict};
 use quarterdeck::protocol::event::Fact;
-use quarterdeck::store::asks::{SettleError, Stale};
+use quarterdeck::store::asks::{AskState, SettleError, Stale};
 use quarterdeck::store::journal::Journal;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -192,6 +192,35 @@ async fn a_verdict_given_while_nobody_ran_counts_once() {
     desk.settle(&two.id, 2, deny("no"), Judge::Human).unwrap();
     assert_eq!(in_time(again).await.verdict, deny("no"));
     assert_eq!((bench.settled(&one.id), bench.settled(&two.id)), (1, 2));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_verdict_given_before_a_restart_is_for_the_same_question_and_the_same_reason() {
+    let bench = Bench::new();
+    let before = bench.ask(&agent("ada"), "toolu_1", "make all");
+    let other_why = Reason { rule: Some("it leads elsewhere".into()), ..before.why.clone() };
+    let changed = [
+        Ask { question: bench.ask(&agent("ada"), "toolu_1", "make it").question, ..before.clone() },
+        Ask { why: other_why, ..before.clone() },
+        Ask { cwd: bench.root.clone(), ..before.clone() },
+    ];
+    for (ask, rev) in changed.iter().zip([1, 3, 5]) {
+        let desk = bench.open();
+        let first = bench.put(&desk, &before);
+        let is_at = |rev| {
+            let record = bench.asks().get(&before.id).unwrap();
+            record.is_some_and(|it| it.ask.rev == rev && it.state == AskState::Open)
+        };
+        until("the question", || is_at(rev));
+        first.abort();
+        drop(desk);
+        bench.asks().settle(&before.id, rev, allow(), Judge::Human).unwrap();
+        let desk = bench.open();
+        let again = bench.put(&desk, ask);
+        until("the other question", || is_at(rev + 1));
+        desk.settle(&before.id, rev + 1, deny("not this"), Judge::Human).unwrap();
+        assert_eq!(in_time(again).await.verdict, deny("not this"), "{ask:?}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

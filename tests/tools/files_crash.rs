@@ -29,7 +29,7 @@ fn number_of(text: &str) -> u64 {
 
 #[test]
 fn a_killed_writer_leaves_the_old_file_or_the_new_one() {
-    let rounds = if soak() { 200 } else { 20 };
+    let rounds = if soak() { 200 } else { 8 };
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().canonicalize().unwrap().join("a.txt");
     let leftover = path.with_file_name(".a.txt.quarterdeck-tmp");

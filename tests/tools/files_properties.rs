@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::files_read::{ok, rig};
+use crate::support::soak;
 
 /// A text, a passage out of it, and what to put in its place.
 fn edits() -> impl Strategy<Value = (String, String, String, bool)> {
@@ -29,7 +30,8 @@ fn an_edit_is_plain_replacement() {
     let rig = rig();
     let ends = prop::sample::select(vec!["\n", "\r\n"]);
     let marks = prop::sample::select(vec!["", "\u{FEFF}"]);
-    proptest!(ProptestConfig::with_cases(256), |(edit in edits(), end in ends, mark in marks)| {
+    let config = ProptestConfig::with_cases(if soak() { 2_000 } else { 100 });
+    proptest!(config, |(edit in edits(), end in ends, mark in marks)| {
         let (text, old, new, all) = edit;
         prop_assume!(old != new);
         let raw = format!("{mark}{}", text.replace('\n', end));
@@ -59,7 +61,8 @@ fn lines_that_an_edit_does_not_touch_keep_their_ends() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let rig = rig();
     let ends = prop::collection::vec(prop::sample::select(vec!["\n", "\r\n"]), 3..12);
-    proptest!(ProptestConfig::with_cases(64), |(ends in ends, at in any::<prop::sample::Index>())| {
+    let config = ProptestConfig::with_cases(if soak() { 1_000 } else { 40 });
+    proptest!(config, |(ends in ends, at in any::<prop::sample::Index>())| {
         let at = at.index(ends.len());
         let line = |number: usize| format!("line {number};");
         let raw: String = ends.iter().enumerate().map(|(n, end)| format!("{}{end}", line(n))).collect();

@@ -20,12 +20,12 @@ use super::rig::Rig;
 use crate::support::{say, soak};
 
 /// A call as it stands after it was allowed.
-fn allowed(rig: &Rig, tool: &str, input: &Value) -> Call {
+pub fn allowed(rig: &Rig, tool: &str, input: &Value) -> Call {
     let access = rig.tools.get(tool).unwrap().access(&rig.cx, input).unwrap();
     Call { id: "toolu_0".to_owned(), stop: rig.stop.clone(), access, view: rig.cx.view() }
 }
 
-async fn run(rig: &Rig, tool: &str, call: &Call, input: Value) -> Output {
+pub async fn run(rig: &Rig, tool: &str, call: &Call, input: Value) -> Output {
     rig.tools.get(tool).unwrap().run(&rig.cx, call, input).await
 }
 

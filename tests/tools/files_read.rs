@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::os::unix::fs::{FileTypeExt, symlink};
 use std::os::unix::net::UnixListener;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use quarterdeck::tools::write::WriteTool;
 use serde_json::{Value, json};
 
 use super::rig::Rig;
+use super::shell::until;
 
 pub fn rig() -> Rig {
     let tools: Vec<Arc<dyn quarterdeck::tools::Tool>> =
@@ -116,6 +118,18 @@ async fn a_part_of_a_file_that_no_memory_holds() {
     assert!(why(&rig.call("Edit", edit).await).contains("use shell commands"));
 }
 
+/// How far this process is in a file that it has open.
+fn read_of(file: &Path) -> u64 {
+    let open = fs::read_dir("/proc/self/fd").unwrap().flatten();
+    let its = open.filter(|entry| fs::read_link(entry.path()).is_ok_and(|to| to == file));
+    let about = its.filter_map(|entry| {
+        let about = Path::new("/proc/self/fdinfo").join(entry.file_name());
+        let about = fs::read_to_string(about).ok()?;
+        about.lines().find_map(|line| line.strip_prefix("pos:"))?.trim().parse().ok()
+    });
+    about.max().unwrap_or_default()
+}
+
 #[tokio::test]
 async fn an_interrupted_read_ends_at_once() {
     let rig = rig();
@@ -123,7 +137,7 @@ async fn an_interrupted_read_ends_at_once() {
     file.set_len(1 << 42).unwrap();
     let call = part(&rig, "endless", 2, 1);
     let stop = async {
-        tokio::time::sleep(Duration::from_millis(20)).await;
+        until("some of it to be read", || read_of(&rig.project.join("endless")) > 0).await;
         rig.stop.cancel();
     };
     let (output, ()) = tokio::join!(call, stop);

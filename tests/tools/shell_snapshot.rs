@@ -4,7 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use quarterdeck::permission::{Access, Decision, decide};
 use quarterdeck::protocol::event::Fact;
+use quarterdeck::protocol::op::Mode;
+use serde_json::Value;
 
 use super::rig::Rig;
 use super::shell::{rig, rig_with, text, until};
@@ -139,4 +142,75 @@ async fn a_user_of_another_shell_gets_one_that_is_known() {
         options.environment.insert("SHELL".into(), "/usr/bin/fish".into());
     });
     assert_eq!(text(&rig.bash("echo \"${BASH_VERSION:+bash}\"").await), "bash");
+}
+
+/// As [`with_rc`], where somebody is asked.
+fn asking(rc: &str) -> Rig {
+    let rig = with_rc(rc);
+    rig.views.send_modify(|view| Arc::make_mut(view).mode = Mode::Default);
+    rig
+}
+
+fn decided(rig: &Rig, command: &str) -> Decision {
+    decide(&rig.cx.view(), "Bash", &Value::Null, &[Access::Run(command.to_owned())])
+}
+
+#[tokio::test]
+async fn a_function_of_the_user_is_not_the_program_whose_name_it_has() {
+    let rig = asking("ls() { touch ran; }; nice() { touch ran; }; cd() { builtin cd \"$@\"; }");
+    let shadowed = ["ls", "cat x; ls", "time ls", "\\ls", "echo $(ls)", "nice cat x", "cd sub"];
+    for command in shadowed {
+        assert!(matches!(decided(&rig, command), Decision::Allow { .. }), "{command}: unknown yet");
+    }
+    prepare(&rig).await;
+    assert!(rig.cx.shell.functions().contains("ls"), "{:?}", rig.cx.shell.functions());
+    for command in shadowed {
+        let decision = decided(&rig, command);
+        assert!(matches!(decision, Decision::Ask { .. }), "{command}: {decision:?}");
+    }
+    for command in ["cat x", "/bin/cat x; echo ls", "time cat x"] {
+        let decision = decided(&rig, command);
+        assert_eq!(decision, decided(&asking(""), command), "{command}");
+    }
+    // Allowed, it is the function that runs.
+    rig.views.send_modify(|view| Arc::make_mut(view).mode = Mode::BypassPermissions);
+    assert_eq!(text(&rig.bash("ls").await), "(no output)");
+    assert!(rig.project.join("ran").exists());
+}
+
+#[tokio::test]
+async fn a_function_that_was_not_known_when_the_command_was_decided_is_not_used() {
+    let rig = rig_with(|options| {
+        let body = "() { touch harm; }";
+        options.environment.insert("BASH_FUNC_cat%%".into(), body.into());
+    });
+    let user = rig.dir.path().join("user");
+    std::fs::write(user.join(".bashrc"), "ls() { touch harm; }; greet() { echo hi; }").unwrap();
+    rig.write("a.txt", "content");
+    // Without `prepare`, the decision knew of none.
+    assert_eq!(
+        text(&rig.bash("ls; cat a.txt; bash -c 'cat a.txt'").await),
+        "a.txt\ncontentcontent"
+    );
+    let output = rig.bash("greet").await;
+    assert!(output.failed && text(&output).contains("command not found"), "{}", text(&output));
+    assert!(!rig.project.join("harm").exists());
+    // Known, they are there, the exported one too.
+    prepare(&rig).await;
+    assert_eq!(text(&rig.bash("greet").await), "hi");
+    rig.bash("cat a.txt").await;
+    assert!(rig.project.join("harm").exists());
+}
+
+#[tokio::test]
+async fn no_file_of_the_environment_runs_before_a_command() {
+    let rig = rig_with(|options| {
+        let user = options.environment[std::ffi::OsStr::new("HOME")].clone();
+        let first = PathBuf::from(user).join("first.sh");
+        std::fs::write(&first, "touch ~/ran; export BROUGHT=back").unwrap();
+        options.environment.insert("BASH_ENV".into(), first.into());
+    });
+    let output = rig.bash("echo \"[$BASH_ENV$BROUGHT]\"; bash -c 'echo \"[$BROUGHT]\"'").await;
+    assert_eq!(text(&output), "[]\n[]");
+    assert!(!rig.dir.path().join("user/ran").exists());
 }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::tree::Tree;
+use super::tree::{Leader, Tree};
 use crate::protocol::ids::SessionId;
 use crate::settings::paths::Home;
 use crate::store::files;
@@ -22,6 +22,9 @@ struct Entry {
     session: SessionId,
     mark: String,
     snapshot: PathBuf,
+    /// The program itself. Earlier versions did not say.
+    #[serde(default)]
+    owner: Option<Leader>,
 }
 
 /// The ledger of a living shell. Locked for as long as this is held.
@@ -59,6 +62,7 @@ impl Ledger {
             session: session.clone(),
             mark: mark.to_owned(),
             snapshot: snapshot.to_owned(),
+            owner: Some(Leader::of(rustix::process::getpid())),
         };
         file.write_all(&serde_json::to_vec(&entry)?)?;
         // Under its name only now: whoever sees it sees it locked and whole.
@@ -87,16 +91,25 @@ fn read(file: &File) -> Option<Entry> {
     serde_json::from_slice(&text).ok()
 }
 
-/// The marks of shells whose programs live.
-pub(super) fn living(home: &Home) -> Vec<String> {
-    let held = |path: PathBuf| {
+/// Those whose programs live.
+fn held(home: &Home) -> impl Iterator<Item = Entry> {
+    ledgers(home).filter_map(|path| {
         let file = files::open_to_read(&path).ok()?;
         match file.try_lock() {
-            Err(TryLockError::WouldBlock) => read(&file).map(|entry| entry.mark),
+            Err(TryLockError::WouldBlock) => read(&file),
             Ok(()) | Err(TryLockError::Error(_)) => None,
         }
-    };
-    ledgers(home).filter_map(held).collect()
+    })
+}
+
+/// The marks of shells whose programs live.
+pub(super) fn living(home: &Home) -> Vec<String> {
+    held(home).map(|entry| entry.mark).collect()
+}
+
+/// The programs that live and have a shell.
+pub(super) fn owners(home: &Home) -> Vec<Leader> {
+    held(home).filter_map(|entry| entry.owner).collect()
 }
 
 /// Ends what shells left behind whose owners are gone; of one session, or of all.

@@ -350,8 +350,8 @@ impl Shell {
     }
 
     /// Whether this program was started by a command of an agent, directly or not.
-    pub fn is_inside() -> bool {
-        tree::is_inside()
+    pub fn is_inside(home: &Home) -> bool {
+        tree::is_inside(&ledger::owners(home))
     }
 
     /// Ends what programs that are gone left running, of one session or of all. Only what

@@ -11,6 +11,7 @@
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal};
+use serde::{Deserialize, Serialize};
 
 /// The environment variable by which our processes are known.
 pub(super) const MARK: &str = "QUARTERDECK_SHELL_ID";
@@ -19,8 +20,9 @@ pub(super) const MARK: &str = "QUARTERDECK_SHELL_ID";
 const DEATH: Duration = Duration::from_secs(5);
 
 /// A process as one of its kind: numbers are used again, with another start.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Leader {
+    #[serde(with = "number")]
     pub pid: Pid,
     start: Option<u64>,
 }
@@ -31,10 +33,29 @@ impl Leader {
     }
 }
 
+/// A process in a file.
+mod number {
+    use rustix::process::Pid;
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(pid: &Pid, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_i32(pid.as_raw_nonzero().get())
+    }
+
+    pub(super) fn deserialize<'d, D: Deserializer<'d>>(from: D) -> Result<Pid, D::Error> {
+        let pid = i32::deserialize(from)?;
+        let pid = (pid > 0).then(|| Pid::from_raw(pid)).flatten();
+        pid.ok_or_else(|| D::Error::custom("no process has this number"))
+    }
+}
+
 /// Whether this very process was started by a command of a session, however far up: its own
-/// environment has the mark, or that of a process it descends from.
-pub(super) fn is_inside() -> bool {
-    std::env::var_os(MARK).is_some() || list::has_marked_ancestor()
+/// environment has the mark, or that of a process it descends from. Or it descends from one of
+/// the owners of shells: a command can take the place of its shell and leave the mark behind.
+/// As with all that we find, one that also outlives its parent gets away.
+pub(super) fn is_inside(owners: &[Leader]) -> bool {
+    std::env::var_os(MARK).is_some() || list::is_below(owners)
 }
 
 /// Whom we mean: a command and all it started, or all commands of a session.
@@ -122,7 +143,7 @@ mod list {
 
     use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-    use super::{Found, MARK, Tree};
+    use super::{Found, Leader, MARK, Tree};
 
     /// A line of the process table.
     struct Row {
@@ -202,17 +223,19 @@ mod list {
 
     /// Looks at what each process above was started with: what a command does to its own
     /// environment later does not show there.
-    pub(super) fn has_marked_ancestor() -> bool {
+    pub(super) fn is_below(owners: &[Leader]) -> bool {
         let mark = format!("{MARK}=");
         let own = rustix::process::getpid().as_raw_nonzero().get();
-        let mut above = row(own).map(|row| row.parent);
+        let above = |pid| row(pid).and_then(|row| Pid::from_raw(row.parent));
+        let mut next = above(own);
         // Numbers are used again while we look, so this could go in a circle.
         for _ in 0..1000 {
-            let Some(pid) = above.filter(|pid| *pid > 1) else { return false };
-            if has_mark(pid, &mark) {
+            let Some(pid) = next.filter(|pid| !pid.is_init()) else { return false };
+            let number = pid.as_raw_nonzero().get();
+            if has_mark(number, &mark) || owners.contains(&Leader::of(pid)) {
                 return true;
             }
-            above = row(pid).map(|row| row.parent);
+            next = above(number);
         }
         true
     }
@@ -249,14 +272,15 @@ mod list {
 mod list {
     use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 
-    use super::{Found, Tree};
+    use super::{Found, Leader, Tree};
 
     pub(super) fn start_of(_pid: Pid) -> Option<u64> {
         None
     }
 
-    pub(super) fn has_marked_ancestor() -> bool {
-        false
+    pub(super) fn is_below(owners: &[Leader]) -> bool {
+        let parent = rustix::process::getppid();
+        owners.iter().any(|owner| Some(owner.pid) == parent)
     }
 
     pub(super) fn living(tree: &Tree) -> Vec<Found> {

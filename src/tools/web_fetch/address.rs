@@ -1,7 +1,9 @@
 //! Which hosts may be reached. A page can name any host, and a name can lead anywhere: so names are
 //! resolved here, the addresses are checked, and connections go to the checked addresses only.
 //!
-//! What is not public on the internet is closed, unless an allow rule names that very host.
+//! What is not public on the internet is closed, unless an allow rule names that very host, and
+//! the name itself says that it is local. Where a name of the internet leads is up to whoever
+//! owns it, so a rule that trusts the name opens nothing else.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -26,6 +28,12 @@ pub enum Closed {
          can add the allow rule `WebFetch(domain:{host})`"
     )]
     LocalName { host: String },
+    #[error(
+        "{host} is a name of the internet and leads to {address}, which is not on it. If the user \
+         wants it fetched, they can add the allow rule `WebFetch(domain:{address})`; then give that \
+         address instead of the name"
+    )]
+    Astray { host: String, address: IpAddr },
 }
 
 /// A host that may be visited, and where it is.
@@ -67,23 +75,34 @@ pub async fn open(url: &Url, view: &View) -> Result<Door, Closed> {
     let named = is_named(url, view);
     let literal: Option<IpAddr> = host.parse().ok();
     if literal.is_none() && !named && is_local_name(&host) {
+        // Not even looked up.
         return Err(Closed::LocalName { host: shown });
     }
     let addresses: Vec<SocketAddr> = match literal {
         Some(address) => vec![SocketAddr::new(address, port)],
         None => lookup_host((host.as_str(), port)).await.map(Iterator::collect).unwrap_or_default(),
     };
+    let found: Vec<IpAddr> = addresses.iter().map(SocketAddr::ip).collect();
+    check(&host, &found, named)?;
+    Ok(Door { host, addresses })
+}
+
+/// Whether a host may lead to these addresses.
+fn check(host: &str, addresses: &[IpAddr], named: bool) -> Result<(), Closed> {
     // One bad address is enough: honest names do not mix them.
-    let private = addresses.iter().map(SocketAddr::ip).find(|address| !is_public(*address));
+    let private = addresses.iter().copied().find(|address| !is_public(*address));
+    let is_local = host.parse::<IpAddr>().is_ok() || is_local_name(host);
     match private {
-        Some(address) if !named => Err(Closed::Private { host: shown, address }),
-        Some(_) | None => Ok(Door { host, addresses }),
+        Some(_) if named && is_local => Ok(()),
+        Some(address) if is_local => Err(Closed::Private { host: host.to_owned(), address }),
+        Some(address) => Err(Closed::Astray { host: host.to_owned(), address }),
+        None => Ok(()),
     }
 }
 
 /// Names that mean something only here, also where a proxy would resolve them.
 fn is_local_name(host: &str) -> bool {
-    let ends = [".localhost", ".local", ".internal", ".intranet", ".lan", ".home.arpa"];
+    let ends = [".localhost", ".local", ".internal", ".intranet", ".lan", ".home.arpa", ".test"];
     !host.contains('.') || ends.iter().any(|end| host.ends_with(end))
 }
 
@@ -168,6 +187,29 @@ impl Resolve for Pinned {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_rule_opens_what_is_local_by_its_name_and_no_name_of_the_internet() {
+        let (metadata, own): (IpAddr, IpAddr) =
+            ("169.254.169.254".parse().unwrap(), "10.1.2.3".parse().unwrap());
+        let public: IpAddr = "93.184.216.34".parse().unwrap();
+        for host in ["docs.example.org", "a.b.example", "local.example.com", "localhost.example"] {
+            for named in [true, false] {
+                assert_eq!(check(host, &[public], named), Ok(()));
+                for bad in [metadata, own] {
+                    let astray = Closed::Astray { host: host.to_owned(), address: bad };
+                    // Among others, too.
+                    assert_eq!(check(host, &[public, bad], named), Err(astray));
+                }
+            }
+        }
+        let local = ["10.1.2.3", "::1", "localhost", "nas", "a.local", "a.internal", "a.localhost"];
+        for host in local.into_iter().chain(["a.test", "a.home.arpa", "a.lan"]) {
+            assert_eq!(check(host, &[own], true), Ok(()), "{host}");
+            let closed = Closed::Private { host: host.to_owned(), address: own };
+            assert_eq!(check(host, &[own], false), Err(closed));
+        }
+    }
 
     #[test]
     fn only_what_is_on_the_internet_is_public() {
