@@ -52,57 +52,13 @@ mod tests {
     use super::super::{Analysis, Setting, analyse, walk};
     use super::*;
 
+    const WORDS: &str = "git log --oneline grep x head -5 cd src cargo a=b --a=b ./x a:b %1 \
+                         @ +x - -- . .. 1 2 a,b test xargs env sudo find -exec nohup bash -c \
+                         1.5 -v = ls printf true : command builtin time if done export in";
+
     #[test]
     fn it_is_read_as_the_parser_reads_it() {
-        let words = [
-            "git",
-            "log",
-            "--oneline",
-            "grep",
-            "x",
-            "head",
-            "-5",
-            "cd",
-            "src",
-            "cargo",
-            "a=b",
-            "--a=b",
-            "./x",
-            "a:b",
-            "%1",
-            "@",
-            "+x",
-            "-",
-            "--",
-            ".",
-            "..",
-            "1",
-            "2",
-            "a,b",
-            "test",
-            "xargs",
-            "env",
-            "sudo",
-            "find",
-            "-exec",
-            "nohup",
-            "bash",
-            "-c",
-            "1.5",
-            "-v",
-            "=",
-            "ls",
-            "printf",
-            "true",
-            ":",
-            "command",
-            "builtin",
-            "time",
-            "if",
-            "done",
-            "export",
-            "in",
-        ];
+        let words: Vec<&str> = WORDS.split(' ').collect();
         let joints = ["|", "&&", "||", ";"];
         let none = BTreeMap::new();
         let setting = Setting { user: None, aliases: &none };
