@@ -6,6 +6,7 @@ mod permission {
     mod dice;
     mod generated;
     mod layers;
+    mod pieces;
     mod real_shell;
     mod suggestions;
     mod table;
