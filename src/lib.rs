@@ -2,14 +2,16 @@
 //!
 //! The layers, lowest first: `protocol` (plain data), `settings` (where files are), `store`
 //! (durable state), `model` (language models), `worktree` (trees of their own for agents),
-//! `permission` (who may do what), `tools` (what agents can do), `agent` (one agent), `cli` (the
-//! commands). Imports go downwards only; `tests/house_rules.rs` checks it.
+//! `permission` (who may do what), `tools` (what agents can do), `agent` (one agent at work),
+//! `session` (the façade), `cli` (the commands). Imports go downwards only;
+//! `tests/house_rules.rs` checks it.
 
 pub mod agent;
 pub mod cli;
 pub mod model;
 pub mod permission;
 pub mod protocol;
+pub mod session;
 pub mod settings;
 pub mod store;
 pub mod tools;

@@ -19,6 +19,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
                   QUARTERDECK_MODEL, ANTHROPIC_API_KEY, ANTHROPIC_AUTH_TOKEN, \
                   ANTHROPIC_BASE_URL, ANTHROPIC_BETAS, OPENAI_API_KEY, OPENAI_BASE_URL (the model), \
                   QUARTERDECK_STALL_SECS (how long a model's server may be silent; 90), \
+                  QUARTERDECK_TRIES (how often it is asked in all; 10), QUARTERDECK_RETRY_MS (the \
+                  first wait in between; 500), \
                   HTTPS_PROXY, HTTP_PROXY, NO_PROXY, \
                   QUARTERDECK_LOG (what is logged: error, warn, info, debug), \
                   QUARTERDECK_FSYNC=1 (every write survives a power failure)."
@@ -36,6 +38,8 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Have the lead do something, without a screen
+    Run(Box<super::run::args::Run>),
     /// Teams and who is in them
     #[command(subcommand)]
     Team(TeamCommand),
@@ -82,6 +86,19 @@ pub enum AsksCommand {
     },
     /// Say yes
     Approve(Approve),
+    /// Answer questions in words, one TEXT for each
+    ///
+    /// A TEXT is the number or the label of an option, or words of your own. Where several options
+    /// may be taken, `|` stands between them: `asks answer latest ID 2 'tests|docs'`.
+    Answer {
+        /// The session: its id, the beginning of it, or `latest`
+        session: String,
+        /// The ask: its id or the beginning of it
+        ask: String,
+        /// The answers, in the order of the questions
+        #[arg(value_name = "TEXT", required = true, allow_hyphen_values = true)]
+        texts: Vec<String>,
+    },
     /// Say no
     Deny {
         /// The session: its id, the beginning of it, or `latest`

@@ -13,7 +13,9 @@ use super::out::{Out, table};
 use crate::permission::grant;
 use crate::permission::question::lasting;
 use crate::permission::scope::Term;
-use crate::protocol::ask::{Ask, Grant, GrantRecord, Grantee, Judge, Lasts, Question, Verdict};
+use crate::protocol::ask::{
+    Ask, Grant, GrantRecord, Grantee, Judge, Lasts, Question, Verdict, Words,
+};
 use crate::protocol::ids::SessionId;
 use crate::protocol::json::from_text;
 use crate::store::asks::{AskRecord, AskState, Asks, SettleError, Stale};
@@ -40,6 +42,12 @@ pub fn run(store: &Store, command: AsksCommand, out: &mut Out) -> Result<(), Fai
         AsksCommand::Approve(approve) => {
             only_people(store)?;
             self::approve(&asks_of(store, &approve.session)?, &approve, out)
+        }
+        AsksCommand::Answer { session, ask, texts } => {
+            let asks = asks_of(store, &session)?;
+            let record = open_ask(&asks, &ask, out)?;
+            let answers = answers(&record.ask, &texts)?;
+            settle(&asks, &record.ask, Verdict::Answered { answers }, out)
         }
         AsksCommand::Deny { session, ask, why } => {
             only_people(store)?;
@@ -189,6 +197,9 @@ fn show(asks: &Asks, name: &str, out: &mut Out) -> Result<(), Failure> {
         if let Question::Tool { input, .. } = &ask.question {
             lines.push(format!("input:   {input}"));
         }
+        if let Question::Words { questions } = &ask.question {
+            lines.extend(questions.iter().enumerate().flat_map(|(at, words)| in_words(at, words)));
+        }
         lines.extend(ask.choices.iter().map(|choice| format!("choice:  {}", choice.label)));
         if let AskState::Settled { verdict, by, settled_at } = &record.state {
             lines.push(format!("settled: {settled_at} {} by {}", json!(verdict), json!(by)));
@@ -201,7 +212,8 @@ fn approve(asks: &Asks, approve: &Approve, out: &mut Out) -> Result<(), Failure>
     let record = open_ask(asks, &approve.ask, out)?;
     let ask = &record.ask;
     if let Question::Words { .. } = &ask.question {
-        let text = "this is a question in words: answer it in the console, or deny it";
+        let text =
+            "this is a question in words; answer it: quarterdeck asks answer SESSION ASK TEXT…";
         return Err(Failure::bad_input(text));
     }
     let input = approve.edit_input.as_deref().map(edited).transpose()?;
@@ -213,6 +225,60 @@ fn approve(asks: &Asks, approve: &Approve, out: &mut Out) -> Result<(), Failure>
         None => None,
     };
     settle(asks, ask, Verdict::Allow { input, grant, remark: approve.why.clone() }, out)
+}
+
+/// A question with its options, each with the number that takes it.
+fn in_words(at: usize, words: &Words) -> Vec<String> {
+    let several = if words.multi_select { " (several, with | between them)" } else { "" };
+    let mut lines = vec![format!("{}. {}{several}", at + 1, words.question)];
+    lines.extend(words.options.iter().enumerate().map(|(at, offer)| {
+        let more = if offer.description.is_empty() { "" } else { ": " };
+        format!("   {} {}{more}{}", at + 1, offer.label, offer.description)
+    }));
+    lines
+}
+
+/// What was typed, as answers to the questions in their order.
+fn answers(ask: &Ask, texts: &[String]) -> Result<Vec<Vec<String>>, Failure> {
+    let Question::Words { questions } = &ask.question else {
+        return Err(Failure::bad_input("this is no question in words: approve or deny it"));
+    };
+    if texts.len() != questions.len() {
+        let asked: Vec<String> =
+            questions.iter().enumerate().flat_map(|(at, words)| in_words(at, words)).collect();
+        return Err(Failure::bad_input(format!(
+            "there are {} questions and {} answers; write one for each: {}",
+            questions.len(),
+            texts.len(),
+            asked.join(" ")
+        )));
+    }
+    questions.iter().zip(texts).map(|(words, text)| answer(words, text)).collect()
+}
+
+fn answer(words: &Words, text: &str) -> Result<Vec<String>, Failure> {
+    let parts: Vec<&str> = match words.multi_select {
+        true => text.split('|').map(str::trim).collect(),
+        false => vec![text.trim()],
+    };
+    if parts.iter().any(|part| part.is_empty()) {
+        return Err(Failure::bad_input(format!("an answer is empty: {}", words.question)));
+    }
+    let meant = |part: &str| {
+        let named = words.options.iter().find(|offer| offer.label.eq_ignore_ascii_case(part));
+        let counted = || {
+            let number: usize = part.parse().ok()?;
+            words.options.get(number.checked_sub(1)?)
+        };
+        named.or_else(counted).map_or_else(|| part.to_owned(), |offer| offer.label.clone())
+    };
+    let mut taken: Vec<String> = Vec::new();
+    for label in parts.into_iter().map(meant) {
+        if !taken.contains(&label) {
+            taken.push(label);
+        }
+    }
+    Ok(taken)
 }
 
 fn edited(text: &str) -> Result<Value, Failure> {
@@ -271,6 +337,9 @@ fn settle(asks: &Asks, ask: &Ask, verdict: Verdict, out: &mut Out) -> Result<(),
             format!("Allowed {}\n{} for {to}, {}", ask.id, all.join(", "), lasts(grant.lasts))
         }
         AskState::Settled { verdict: Verdict::Allow { .. }, .. } => format!("Allowed {}", ask.id),
+        AskState::Settled { verdict: Verdict::Answered { .. }, .. } => {
+            format!("Answered {}", ask.id)
+        }
         AskState::Settled { .. } | AskState::Open => format!("Denied {}", ask.id),
     })
 }

@@ -21,6 +21,8 @@ pub enum Failure {
     Told,
     /// A signal ended it: exit 130.
     Interrupted,
+    /// As another one, but what scripts read was printed already.
+    Printed(Box<Failure>),
 }
 
 impl Failure {
@@ -44,11 +46,12 @@ impl Failure {
         Self::No { reason: refusal.reason(), message }
     }
 
-    pub const fn exit_code(&self) -> u8 {
+    pub fn exit_code(&self) -> u8 {
         match self {
             Self::No { .. } => 1,
             Self::BadInput { .. } | Self::Told => 2,
             Self::Interrupted => 130,
+            Self::Printed(failure) => failure.exit_code(),
         }
     }
 
@@ -57,6 +60,7 @@ impl Failure {
             Self::No { message, .. } | Self::BadInput { message } => message,
             Self::Told => "",
             Self::Interrupted => "interrupted",
+            Self::Printed(failure) => failure.message(),
         }
     }
 
@@ -65,6 +69,7 @@ impl Failure {
             Self::No { reason, .. } => reason,
             Self::BadInput { .. } | Self::Told => "bad_input",
             Self::Interrupted => "interrupted",
+            Self::Printed(failure) => return failure.to_json(),
         };
         json!({ "success": false, "reason": reason, "message": self.message() })
     }

@@ -15,6 +15,7 @@ mod out;
 mod permissions;
 mod playbook;
 mod printable;
+mod run;
 mod stop;
 mod task;
 mod team;
@@ -65,6 +66,7 @@ fn dispatch(cli: Cli, out: &mut Out) -> Result<(), Failure> {
         Command::Permissions(command) => permissions::run(&store()?, command, out),
         Command::Asks(command) => asks::run(&store()?, command, out),
         Command::Agents(command) => agents::run(&command, out),
+        Command::Run(arguments) => run::run(&store()?, &arguments, out),
         Command::Worktree(command) => worktree::run(command, out),
     }
 }

@@ -38,7 +38,7 @@ pub fn run(command: ModelCommand, out: &mut Out) -> Result<(), Failure> {
 }
 
 /// The embedded list with the user's on top.
-fn catalog() -> Result<Catalog, Failure> {
+pub(super) fn catalog() -> Result<Catalog, Failure> {
     let file = paths::models_file();
     let own = match file.as_ref().map(|file| (file, std::fs::read_to_string(file))) {
         Some((file, Ok(text))) => Some((file.display().to_string(), text)),
@@ -51,7 +51,7 @@ fn catalog() -> Result<Catalog, Failure> {
     Catalog::load(own).map_err(|error| Failure::bad_input(error.to_string()))
 }
 
-fn variable(name: &str) -> Option<String> {
+pub(super) fn variable(name: &str) -> Option<String> {
     env::var(name).ok()
 }
 
@@ -104,7 +104,7 @@ fn value(facts: &Facts) -> Value {
     json!({ "window": facts.window, "output": facts.output, "price": price })
 }
 
-fn chosen(catalog: &Catalog, named: Option<&str>) -> Result<(Chosen, Origin), Failure> {
+pub(super) fn chosen(catalog: &Catalog, named: Option<&str>) -> Result<(Chosen, Origin), Failure> {
     let project = env::current_dir()?;
     let settings = layers::load(&layers::files(&project));
     let settings = settings.map_err(|error| Failure::bad_input(error.to_string()))?;

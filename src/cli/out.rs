@@ -22,6 +22,11 @@ impl Out {
         Self { json, gone: false }
     }
 
+    /// Failures are JSON too from here on.
+    pub fn use_json(&mut self) {
+        self.json = true;
+    }
+
     pub fn is_json(&self) -> bool {
         self.json
     }
@@ -37,6 +42,11 @@ impl Out {
         } else {
             self.text(&text())
         }
+    }
+
+    /// One JSON value on a line, whatever was asked for.
+    pub fn value<T: Serialize>(&mut self, value: &T) -> Result<(), Failure> {
+        self.line(&crate::protocol::json::to_compact(value))
     }
 
     /// As `answer`, with a document that is printed as it is.
@@ -117,7 +127,7 @@ impl Out {
         let Err(failure) = outcome else { return ExitCode::SUCCESS };
         if !failure.message().is_empty() {
             self.complain(failure.message());
-            if self.json {
+            if self.json && !matches!(failure, Failure::Printed(_)) {
                 // Said on stderr already.
                 let _ = self.line(&failure.to_json().to_string());
             }

@@ -15,7 +15,7 @@ use crate::permission::{Access, Decision, Suggestion, View, Warning, decide};
 use crate::protocol::json::from_text;
 use crate::protocol::op::Mode;
 use crate::settings::paths::Home;
-use crate::settings::permissions;
+use crate::settings::permissions::{self, Layer, Level};
 use crate::store::Store;
 
 pub fn run(store: &Store, command: PermissionsCommand, out: &mut Out) -> Result<(), Failure> {
@@ -42,13 +42,28 @@ fn view(
     let here = env::current_dir()?;
     let cwd = cwd.map_or(here.clone(), |cwd| here.join(cwd));
     let given: Vec<PathBuf> = settings.iter().map(|file| here.join(file)).collect();
+    let mode = mode.map(known_mode).transpose()?;
+    loaded_view(home, mode, &given, &cwd, None, out)
+}
+
+/// The view for work in a directory: settings files, those that the command line names, and its
+/// own rules, which stand above all files but the policy's.
+pub(super) fn loaded_view(
+    home: &Home,
+    mode: Option<Mode>,
+    given: &[PathBuf],
+    cwd: &Path,
+    command_line: Option<Layer>,
+    out: &mut Out,
+) -> Result<(View, Vec<Warning>), Failure> {
     if let Some(missing) = given.iter().find(|file| !file.is_file()) {
         return Err(Failure::bad_input(format!("{}: there is no such file", missing.display())));
     }
-    let mode = mode.map(known_mode).transpose()?;
-    let layers = permissions::load(&permissions::all_files(&cwd, &given))
+    let mut layers = permissions::load(&permissions::all_files(cwd, given))
         .map_err(|error| Failure::bad_input(error.to_string()))?;
-    let (view, warnings) = View::load(home, mode, &cwd, &layers);
+    let policy = layers.iter().position(|layer| layer.level == Level::Policy);
+    layers.splice(policy.unwrap_or(layers.len())..policy.unwrap_or(layers.len()), command_line);
+    let (view, warnings) = View::load(home, mode, cwd, &layers);
     for warning in &warnings {
         match warning.about {
             // A rule that does not hold as it was written is a mistake to mend, not to pass over.
@@ -61,7 +76,7 @@ fn view(
     Ok((view, warnings))
 }
 
-fn known_mode(name: &str) -> Result<Mode, Failure> {
+pub(super) fn known_mode(name: &str) -> Result<Mode, Failure> {
     mode_named(name).ok_or_else(|| {
         Failure::bad_input(format!(
             "no mode is called `{name}`; there are default, acceptEdits, plan, \

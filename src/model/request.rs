@@ -202,11 +202,20 @@ pub enum Purpose {
     Title,
     Summary,
     SideQuestion,
+    /// What is worth remembering beyond the session.
+    Memory,
 }
 
 impl Purpose {
-    pub const ALL: [Self; 6] =
-        [Self::Turn, Self::Fork, Self::Compact, Self::Title, Self::Summary, Self::SideQuestion];
+    pub const ALL: [Self; 7] = [
+        Self::Turn,
+        Self::Fork,
+        Self::Compact,
+        Self::Title,
+        Self::Summary,
+        Self::SideQuestion,
+        Self::Memory,
+    ];
 
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -216,6 +225,7 @@ impl Purpose {
             Self::Title => "title",
             Self::Summary => "summary",
             Self::SideQuestion => "side-question",
+            Self::Memory => "memory",
         }
     }
 

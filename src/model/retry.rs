@@ -9,6 +9,7 @@ use std::time::Duration;
 use futures::{StreamExt, stream};
 use tokio::time::{Instant, sleep};
 
+use super::http::setting;
 use super::{Answer, Chunk, ModelError, Stop};
 
 /// How long to go on trying.
@@ -36,6 +37,19 @@ impl Default for Policy {
 }
 
 impl Policy {
+    /// The usual way, with `QUARTERDECK_TRIES` attempts in all and `QUARTERDECK_RETRY_MS` as the
+    /// first wait where they are set.
+    pub fn from_env(lookup: impl Fn(&str) -> Option<String>) -> Self {
+        let number = |name| setting(&lookup, name).and_then(|text| text.parse::<u32>().ok());
+        let usual = Self::default();
+        let first_wait = number("QUARTERDECK_RETRY_MS").map(u64::from);
+        Self {
+            tries: number("QUARTERDECK_TRIES").filter(|tries| *tries > 0).unwrap_or(usual.tries),
+            first_wait: first_wait.map_or(usual.first_wait, Duration::from_millis),
+            ..usual
+        }
+    }
+
     /// Takes the first answer, whatever it is.
     pub fn once() -> Self {
         Self { tries: 1, ..Self::default() }

@@ -217,6 +217,23 @@ impl View {
         }
     }
 
+    /// A rule that allows something while the session lasts, if it can be understood.
+    pub fn session_rule(&self, text: &str) -> Option<Rule> {
+        let (cwd, user) = (self.cwd.clone(), self.user.clone());
+        let bases = Bases { settings: cwd.clone(), cwd, user };
+        Rule::parse(text, Effect::Allow, Source::Session, &bases).ok()
+    }
+
+    /// One more rule that denies while the session lasts. If it cannot be understood, all uses of
+    /// its tool are asked for.
+    pub fn forbid(&mut self, text: &str) {
+        let (cwd, user) = (self.cwd.clone(), self.user.clone());
+        let bases = Bases { settings: cwd.clone(), cwd, user };
+        let rule = Rule::parse(text, Effect::Deny, Source::Session, &bases);
+        let rule = rule.ok().or_else(|| Rule::in_place_of(text, Effect::Deny, Source::Session));
+        self.rules.extend(rule);
+    }
+
     /// The rules and directories of one settings file. What cannot be understood is handed back;
     /// the rest holds. In place of a rule that forbids or asks, all uses of its tool are asked.
     pub fn add_layer(&mut self, layer: &Layer) -> Vec<RuleError> {

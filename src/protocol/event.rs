@@ -6,8 +6,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::ask::{Ask, GrantRecord, Judge, Verdict};
+use super::content::ChatMessage;
 use super::ids::{AgentId, AgentName, AskId, TaskId};
 use super::message::Message;
+use super::op::{Mode, When};
 use super::task::Task;
 use super::team::Member;
 use super::time::Stamp;
@@ -25,6 +27,83 @@ pub struct Event {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Fact {
+    /// An agent begins: a lead, a subagent, a teammate.
+    AgentStarted {
+        about: Box<AgentAbout>,
+    },
+    AgentEnded {
+        /// `completed`, `failed` or `killed`.
+        status: String,
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        why: String,
+    },
+    /// Something waits for the agent's next safe boundary.
+    Queued {
+        id: u64,
+        when: When,
+        from: String,
+        text: String,
+    },
+    TurnStarted,
+    /// Something entered the agent's conversation: a prompt, mail, results of tools.
+    Heard {
+        /// Whose words these are: `user`, a name, `tools`, `system`.
+        from: String,
+        message: ChatMessage,
+        /// What of the queue this delivers.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        queued: Vec<u64>,
+    },
+    /// More of an answer that is not whole yet: whole lines where possible.
+    Speaking {
+        text: String,
+    },
+    Thinking {
+        text: String,
+    },
+    /// What was spoken since the last whole message is void: the answer broke off.
+    Restarted {
+        why: String,
+    },
+    Retrying {
+        why: String,
+        wait_ms: u64,
+        attempt: u32,
+        of: u32,
+    },
+    /// A whole answer of the model.
+    Spoke {
+        id: String,
+        model: String,
+        message: ChatMessage,
+        stop: String,
+        usage: Value,
+        /// What the session cost so far, where prices are known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        usd: Option<f64>,
+        /// Tokens of the conversation, and how many fit.
+        context: u64,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        window: Option<u64>,
+    },
+    TurnEnded {
+        /// `done`, `interrupted`, `max_turns`, `budget` or `failed`.
+        outcome: String,
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        why: String,
+        /// Answers of the model in this turn.
+        rounds: u32,
+        millis: u64,
+    },
+    /// The conversation was replaced by a summary of itself.
+    Compacted {
+        before: u64,
+        after: u64,
+        summary: String,
+    },
+    ModeChanged {
+        mode: Mode,
+    },
     MemberJoined {
         member: Box<Member>,
     },
@@ -103,6 +182,27 @@ pub enum Fact {
     /// A fact of a later version, kept as it is.
     #[serde(untagged)]
     Unknown(Value),
+}
+
+/// What is known of an agent when it begins.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentAbout {
+    pub agent_type: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
+    pub model: String,
+    pub mode: Mode,
+    pub cwd: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub color: Option<String>,
+    /// Who started it, and with which call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<AgentId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub use_id: Option<String>,
+    #[serde(default)]
+    pub background: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

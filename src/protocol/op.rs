@@ -29,17 +29,27 @@ pub enum Op {
         agent: AgentId,
         mode: Mode,
     },
+    /// A call returns while what it started goes on in the background.
+    Background {
+        use_id: String,
+    },
+    /// The conversation is replaced by a summary of itself.
+    Compact {
+        agent: AgentId,
+        /// What the summary should mind.
+        wishes: Option<String>,
+    },
 }
 
 /// How urgent a message to an agent is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum When {
     /// Interrupts what the agent does.
     Now,
     /// At its next safe boundary.
     Next,
-    /// When it has nothing else to do.
+    /// At its next safe boundary, behind everything else.
     Later,
 }
 

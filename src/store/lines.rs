@@ -8,6 +8,8 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom, Take, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use serde::de::IgnoredAny;
 
@@ -39,18 +41,28 @@ pub struct LineFile {
     torn_at: Option<u64>,
 }
 
+/// How long a lock may outlive its holder: a child that it was just starting when it was killed
+/// has a copy of it for a moment.
+const LET_GO: Duration = Duration::from_millis(400);
+
 impl LineFile {
     /// Opens a file for writing at its end, makes it where it is missing, mends a torn end, and
     /// keeps everybody else from doing so until this is dropped.
     pub fn open(path: &Path, durability: Durability) -> Result<Self, StoreError> {
         let mut lines = Self::open_unmended(path, durability)?;
-        match lines.file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                return Err(StoreError::InUse { path: path.to_owned() });
-            }
-            Err(TryLockError::Error(source)) => {
-                return Err(LockError::Io { lock: path.to_owned(), source }.into());
+        let patience = Instant::now() + LET_GO;
+        loop {
+            match lines.file.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::WouldBlock) if Instant::now() < patience => {
+                    thread::sleep(LET_GO / 20);
+                }
+                Err(TryLockError::WouldBlock) => {
+                    return Err(StoreError::InUse { path: path.to_owned() });
+                }
+                Err(TryLockError::Error(source)) => {
+                    return Err(LockError::Io { lock: path.to_owned(), source }.into());
+                }
             }
         }
         // Not before: what looks torn may be the line that the other one is writing.

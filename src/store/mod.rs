@@ -73,6 +73,10 @@ impl Store {
         &self.home
     }
 
+    pub fn durability(&self) -> Durability {
+        self.locks.durability()
+    }
+
     /// The locks of this home, for the modules that guard something of their own.
     pub fn locks(&self) -> &Locks {
         &self.locks

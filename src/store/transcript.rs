@@ -132,6 +132,16 @@ pub struct Conversation {
 /// Follows a transcript back from its newest record. Empty where there is no file. Does not need
 /// to own the file. Of two records with one `uuid` the first counts: the other is a repetition.
 pub fn conversation(path: &Path) -> Result<Conversation, StoreError> {
+    follow(path, None)
+}
+
+/// Follows a transcript back from this record, which ends the conversation. Empty where the
+/// record is not in the file.
+pub fn conversation_to(path: &Path, uuid: &str) -> Result<Conversation, StoreError> {
+    follow(path, Some(uuid))
+}
+
+fn follow(path: &Path, last: Option<&str>) -> Result<Conversation, StoreError> {
     let mut linked: Vec<Linked> = Vec::new();
     let mut index: HashMap<String, usize> = HashMap::new();
     let problems = scan(path, |line| {
@@ -144,7 +154,10 @@ pub fn conversation(path: &Path) -> Result<Conversation, StoreError> {
     })?;
     let mut found = Conversation { records: Vec::new(), missing: None, problems };
     let mut followed = vec![false; linked.len()];
-    let mut next = linked.len().checked_sub(1);
+    let mut next = match last {
+        Some(uuid) => index.get(uuid).copied(),
+        None => linked.len().checked_sub(1),
+    };
     while let Some(at) = next.filter(|at| !std::mem::replace(&mut followed[*at], true)) {
         let Linked { at: place, text, links } = &linked[at];
         match Json::parse(text) {

@@ -14,7 +14,7 @@ use crate::protocol::ask::{Ask, Offer, Question, Reason, Risk, Verdict, Words};
 use crate::protocol::ids::AskId;
 use crate::store::files;
 
-const NAME: &str = "AskUserQuestion";
+pub const NAME: &str = "AskUserQuestion";
 
 /// More at once is a form, not a question.
 const MOST_QUESTIONS: usize = 4;

@@ -6,12 +6,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use futures::future::BoxFuture;
 use tokio::sync::watch;
 
+use super::Output;
+use super::call::Call;
 use super::seen::ReadCache;
 use super::shell::Shell;
 use crate::model::Stop;
 use crate::permission::View;
 use crate::permission::desk::AskDesk;
 use crate::protocol::ids::{AgentId, SessionId, TeamDir};
+use crate::protocol::op::Mode;
 use crate::store::Store;
 use crate::store::journal::Journal;
 
@@ -93,6 +96,56 @@ pub trait Crew: Send + Sync {
         question: String,
         stop: &'a Stop,
     ) -> BoxFuture<'a, Option<Result<String, String>>>;
+
+    /// The kind of agent that a spawn without, or with, this type would start, as rules name it.
+    fn kind_of(&self, by: &AgentId, wanted: Option<&str>) -> String;
+
+    /// Starts an agent; the output is what the tool answers.
+    fn spawn<'a>(&'a self, by: &'a AgentId, call: &'a Call, wish: Wish) -> BoxFuture<'a, Output>;
+
+    /// Sends words to another agent; the output is what the tool answers.
+    fn send<'a>(&'a self, by: &'a AgentId, call: &'a Call, letter: Letter)
+    -> BoxFuture<'a, Output>;
+}
+
+/// The agent that somebody wants to have started.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Wish {
+    /// A few words, for people.
+    pub description: String,
+    pub prompt: String,
+    /// The type of a definition; without one, a fork or a general agent.
+    pub kind: Option<String>,
+    pub model: Option<String>,
+    pub background: bool,
+    pub name: Option<String>,
+    pub team: Option<String>,
+    /// Of a teammate.
+    pub mode: Option<Mode>,
+    pub worktree: bool,
+    pub cwd: Option<PathBuf>,
+    pub max_turns: Option<u32>,
+    /// The id of an agent that should go on.
+    pub resume: Option<String>,
+}
+
+/// What one agent has to say to another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Letter {
+    pub to: Option<String>,
+    pub kind: LetterKind,
+    /// The words, the reason, or the feedback.
+    pub words: String,
+    pub summary: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LetterKind {
+    Message,
+    Broadcast,
+    ShutdownRequest,
+    ShutdownResponse { request_id: String, approve: bool },
+    PlanResponse { request_id: String, approve: bool },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -114,6 +167,9 @@ pub struct Note {
     pub status: NoteStatus,
     /// One sentence for the model.
     pub summary: String,
+    /// What an agent reported, and what it used.
+    pub result: Option<String>,
+    pub usage: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -15,10 +15,11 @@ use quarterdeck::settings::paths::Home;
 use quarterdeck::store::journal::{Journal, read_after};
 use quarterdeck::store::{Durability, Store};
 use quarterdeck::tools::call::call;
+use quarterdeck::tools::context::{Letter, Wish};
 use quarterdeck::tools::registry::ToolSet;
 use quarterdeck::tools::seen::ReadCache;
 use quarterdeck::tools::shell::{Options, Shell};
-use quarterdeck::tools::{Crew, Cwd, Note, Output, Place, Tool, ToolContext, Use};
+use quarterdeck::tools::{Call, Crew, Cwd, Note, Output, Place, Tool, ToolContext, Use};
 use serde_json::Value;
 use tokio::sync::watch;
 
@@ -67,6 +68,18 @@ impl Crew for TestCrew {
         self.questions.lock().unwrap().push(question);
         let answer = self.answer.lock().unwrap().clone();
         Box::pin(async move { answer })
+    }
+
+    fn kind_of(&self, _by: &AgentId, wanted: Option<&str>) -> String {
+        wanted.unwrap_or("general-purpose").to_owned()
+    }
+
+    fn spawn<'a>(&'a self, _: &'a AgentId, _: &'a Call, _: Wish) -> BoxFuture<'a, Output> {
+        Box::pin(async { Output::failed("nobody can be started here") })
+    }
+
+    fn send<'a>(&'a self, _: &'a AgentId, _: &'a Call, _: Letter) -> BoxFuture<'a, Output> {
+        Box::pin(async { Output::failed("nobody is here") })
     }
 }
 

@@ -158,6 +158,16 @@ impl fmt::Display for EffortWish {
     }
 }
 
+impl Definition {
+    /// The model it wants, unless that is its parent's.
+    pub fn model_name(&self) -> Option<String> {
+        match &self.model {
+            Some(ModelWish::Named(name)) => Some(name.clone()),
+            Some(ModelWish::Inherit) | None => None,
+        }
+    }
+}
+
 impl McpServer {
     pub fn name(&self) -> &str {
         match self {

@@ -86,6 +86,7 @@ impl Endpoint {
             auth: key.or_else(token).unwrap_or(Auth::None),
             betas: betas.map(str::to_owned).collect(),
             stall: http::stall(&lookup),
+            retry: Policy::from_env(&lookup),
             ..Self::default()
         }
     }

@@ -61,7 +61,7 @@ impl Endpoint {
                 .unwrap_or_else(|| BASE_URL.to_owned()),
             key: http::secret(&lookup, "OPENAI_API_KEY"),
             stall: http::stall(&lookup),
-            ..Self::default()
+            retry: Policy::from_env(&lookup),
         }
     }
 

@@ -178,9 +178,11 @@ impl Who {
             Self::Fork => fork && matches!(caller.purpose, Purpose::Turn | Purpose::Fork),
             Self::Internal(purpose) => match caller.purpose {
                 Purpose::Turn | Purpose::Fork => false,
-                Purpose::Compact | Purpose::Title | Purpose::Summary | Purpose::SideQuestion => {
-                    purpose.matches(caller.purpose.as_str())
-                }
+                Purpose::Compact
+                | Purpose::Title
+                | Purpose::Summary
+                | Purpose::SideQuestion
+                | Purpose::Memory => purpose.matches(caller.purpose.as_str()),
             },
         }
     }

@@ -294,6 +294,7 @@ fn neutral(purpose: Purpose) -> Option<&'static str> {
         Purpose::Title => Some("Rehearsal"),
         Purpose::Summary => Some("A rehearsal is going on."),
         Purpose::SideQuestion => Some("This is a rehearsal; the playbook has no answer to that."),
+        Purpose::Memory => Some("Nothing: this is a rehearsal."),
     }
 }
 

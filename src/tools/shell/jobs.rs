@@ -52,6 +52,9 @@ pub struct End {
     pub signal: Option<i32>,
     /// One sentence.
     pub summary: String,
+    /// What an agent reported, and what it used.
+    pub result: Option<String>,
+    pub usage: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,8 +89,12 @@ pub struct Job {
     /// Fires when it shall end.
     pub stop: Stop,
     told: AtomicBool,
+    /// Whether telling is done with: nothing more comes of this job.
+    over: AtomicBool,
     readers: AtomicUsize,
     reading: Mutex<Reading>,
+    /// Counts what happened to any job.
+    news: watch::Sender<u64>,
 }
 
 #[derive(Default)]
@@ -97,7 +104,7 @@ struct Reading {
 }
 
 impl Job {
-    fn new(plan: Plan, crew: Weak<dyn Crew>, behind: bool) -> Self {
+    fn new(plan: Plan, crew: Weak<dyn Crew>, behind: bool, news: watch::Sender<u64>) -> Self {
         Self {
             plan,
             started: files::now(),
@@ -106,8 +113,10 @@ impl Job {
             behind: watch::Sender::new(behind),
             stop: Stop::new(),
             told: AtomicBool::new(false),
+            over: AtomicBool::new(false),
             readers: AtomicUsize::new(0),
             reading: Mutex::default(),
+            news,
         }
     }
 
@@ -121,7 +130,8 @@ impl Job {
         self.end.borrow().clone()
     }
 
-    pub(super) fn moves(&self) -> watch::Receiver<bool> {
+    /// Tells when it is sent to the background.
+    pub fn moves(&self) -> watch::Receiver<bool> {
         self.behind.subscribe()
     }
 
@@ -134,25 +144,65 @@ impl Job {
         };
         if self.end.send_if_modified(set) {
             self.announce();
+            self.changed();
         }
+    }
+
+    /// Changes the report of a job that has ended, for those who are not told of it yet.
+    pub fn set_result(&self, result: Option<String>) {
+        self.end.send_modify(|end| {
+            if let Some(end) = end {
+                end.result = result;
+            }
+        });
+    }
+
+    /// Keeps the end from being told until this is dropped.
+    pub fn hold(&self) -> Reader<'_> {
+        Reader::of(self)
     }
 
     /// Tells the owner something that is not the end.
     pub(super) fn tell(&self, status: NoteStatus, summary: String) {
+        self.notify(status, summary, None, None);
+    }
+
+    fn notify(
+        &self,
+        status: NoteStatus,
+        summary: String,
+        result: Option<String>,
+        usage: Option<String>,
+    ) {
         let Plan { id, use_id, owner, output, .. } = self.plan.clone();
         if let Some(crew) = self.crew.upgrade() {
-            crew.notify(&owner, Note { task: id, use_id, output, status, summary });
+            let note = Note { task: id, use_id, output, status, summary, result, usage };
+            crew.notify(&owner, note);
         }
     }
 
     /// Nobody needs to be told any more. Whether nobody was told before.
-    pub(super) fn claim(&self) -> bool {
-        !self.told.swap(true, Ordering::SeqCst)
+    pub fn claim(&self) -> bool {
+        let first = !self.told.swap(true, Ordering::SeqCst);
+        self.over.store(true, Ordering::SeqCst);
+        self.changed();
+        first
     }
 
-    fn announce(&self) {
+    /// Whether its owner will still hear of it.
+    pub fn is_pending(&self) -> bool {
+        self.is_behind() && !self.over.load(Ordering::SeqCst)
+    }
+
+    fn changed(&self) {
+        self.news.send_modify(|count| *count += 1);
+    }
+
+    /// Tells the owner of the end, unless there is none, somebody waits for it or was told.
+    pub fn announce(&self) {
         let Some(end) = self.end() else { return };
-        if self.readers.load(Ordering::SeqCst) > 0 || !self.is_behind() || !self.claim() {
+        let waited_for = self.readers.load(Ordering::SeqCst) > 0 || !self.is_behind();
+        if waited_for || self.told.swap(true, Ordering::SeqCst) {
             return;
         }
         let status = match end.status {
@@ -160,7 +210,10 @@ impl Job {
             Status::Failed => NoteStatus::Failed,
             Status::Killed => NoteStatus::Killed,
         };
-        self.tell(status, end.summary);
+        self.notify(status, end.summary, end.result, end.usage);
+        // Only now: whoever waits for everything to be over finds the note in its queue.
+        self.over.store(true, Ordering::SeqCst);
+        self.changed();
     }
 
     async fn ended(&self) -> Option<End> {
@@ -171,7 +224,7 @@ impl Job {
 }
 
 /// Somebody who waits for a job, and will tell of its end unless they go away before.
-struct Reader<'a>(&'a Job);
+pub struct Reader<'a>(&'a Job);
 
 impl<'a> Reader<'a> {
     fn of(job: &'a Job) -> Self {
@@ -191,13 +244,21 @@ impl Drop for Reader<'_> {
 #[derive(Default)]
 pub struct Jobs {
     all: Mutex<Vec<Arc<Job>>>,
+    news: watch::Sender<u64>,
 }
 
 impl Jobs {
     /// A new job; `behind` if its owner does not wait for it.
     pub fn add(&self, plan: Plan, crew: &Arc<dyn Crew>, behind: bool) -> Arc<Job> {
-        let job = Arc::new(Job::new(plan, Arc::downgrade(crew), behind));
+        let job = Arc::new(Job::new(plan, Arc::downgrade(crew), behind, self.news.clone()));
         let mut all = self.all();
+        // An agent that goes on keeps its id: the news of it begin where they were last read.
+        if let Some(before) = all.iter().position(|old| old.plan.id == job.plan.id) {
+            let before = all.remove(before);
+            let mut reading = before.reading.lock().unwrap_or_else(PoisonError::into_inner);
+            *job.reading.lock().unwrap_or_else(PoisonError::into_inner) =
+                std::mem::take(&mut *reading);
+        }
         all.push(Arc::clone(&job));
         let ended = all.iter().filter(|job| job.end().is_some()).count();
         if ended > MOST_ENDED
@@ -206,6 +267,17 @@ impl Jobs {
             all.remove(oldest);
         }
         job
+    }
+
+    /// Changes whenever something happens to a job.
+    pub fn news(&self) -> watch::Receiver<u64> {
+        self.news.subscribe()
+    }
+
+    /// Whether an agent works in the background whose owner will hear of it.
+    pub fn has_agents(&self) -> bool {
+        let pending = |job: &&Arc<Job>| job.plan.kind == Kind::Agent && job.is_pending();
+        self.all().iter().any(|job| pending(&job))
     }
 
     pub(super) fn remove(&self, job: &Job) {
@@ -236,6 +308,7 @@ impl Jobs {
         let all = self.all();
         let job = all.iter().find(|job| job.plan.use_id == use_id && job.end().is_none())?;
         job.behind.send_replace(true);
+        job.changed();
         Some(Arc::clone(job))
     }
 
@@ -251,6 +324,12 @@ impl Jobs {
         Ok(end)
     }
 
+    /// Waits for the end of somebody else's job, who still must be told.
+    pub async fn watch(&self, id: &str, limit: Duration) -> Result<Option<End>, JobError> {
+        let job = self.get(id)?;
+        Ok(tokio::time::timeout(limit, job.ended()).await.ok().flatten())
+    }
+
     /// Ends a job with all it started, and tells of it.
     pub async fn kill(&self, id: &str) -> Result<Option<End>, JobError> {
         let job = self.get(id)?;
@@ -264,6 +343,15 @@ impl Jobs {
 
     /// What was printed since the last reading; what is too much for one is left for the next.
     pub fn read_new(&self, id: &str) -> Result<News, JobError> {
+        self.read(id, true)
+    }
+
+    /// The same for somebody who is not its owner, who still must be told of its end.
+    pub fn peek_new(&self, id: &str) -> Result<News, JobError> {
+        self.read(id, false)
+    }
+
+    fn read(&self, id: &str, for_owner: bool) -> Result<News, JobError> {
         let job = self.get(id)?;
         let end = job.end();
         let unreadable =
@@ -279,7 +367,9 @@ impl Jobs {
         let end = end.filter(|_| !rest);
         if end.is_some() {
             text.push_str(&reading.decoder.finish());
-            job.claim();
+            if for_owner {
+                job.claim();
+            }
         }
         Ok(News { text, end })
     }

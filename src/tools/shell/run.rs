@@ -350,7 +350,7 @@ fn end_of(description: &str, outcome: &Outcome) -> End {
         (Cause::Itself, None, None) => (Status::Failed, "failed".to_owned()),
     };
     let summary = format!("Background command \"{description}\" {how}");
-    End { status, exit, signal, summary }
+    End { status, exit, signal, summary, result: None, usage: None }
 }
 
 /// `SIGTERM`, or the number where it has no name.

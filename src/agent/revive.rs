@@ -1,0 +1,171 @@
+//! Agents that go on: a message reaches one that works, and wakes one that has ended.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::born::{self, Site, Upbringing};
+use super::context::{Agent, Talk};
+use super::rebuild::rebuild_branch;
+use super::route::trunks;
+use super::solo::Solo;
+use super::spawn::{Origin, Ready, bear, make_worktree, start};
+use crate::protocol::ids::AgentId;
+use crate::protocol::op::When;
+use crate::store::{StoreError, transcript};
+use crate::tools::context::Wish;
+use crate::tools::{Call, Output};
+
+/// How often, and after which pause, a transcript is tried whose writer is just leaving.
+const TRIES: u32 = 100;
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Gives words to an agent: at its next boundary if it works, else it goes on with them from its
+/// transcript, in the background. One at a time, so that nobody goes on twice.
+pub async fn pass_on(
+    solo: &Solo,
+    by: &AgentId,
+    call: &Call,
+    id: &AgentId,
+    words: String,
+) -> Output {
+    let Some(sender) = solo.agent(by) else {
+        return Output::failed("This agent has ended.");
+    };
+    let _alone = solo.revivals.lock().await;
+    if solo.queue(id, When::Next, &by.name.to_string(), words.clone()) {
+        let text = format!("Message queued for {}; it gets it at its next step.", id.name);
+        return Output::text(text).with_summary(format!("to {}", id.name));
+    }
+    let revived = async {
+        let (ready, wish) = revive(solo, &sender, id, words).await?;
+        let origin = Origin { use_id: &call.id, stop: &call.stop };
+        let started = start(solo, &sender, &origin, &wish, ready).await?;
+        Ok::<Output, String>(started.output(&wish))
+    };
+    let failed = |why| Output::failed(format!("`{}` cannot go on: {why}", id.name));
+    revived.await.unwrap_or_else(failed)
+}
+
+/// What is known of an agent from beside its transcript.
+struct Known {
+    kind: String,
+    description: String,
+    name: Option<String>,
+    model: Option<String>,
+    cwd: Option<PathBuf>,
+    worktree: Option<String>,
+    parent: Option<String>,
+    depth: Option<u32>,
+}
+
+fn known(meta: &Value) -> Known {
+    let text = |key: &str| meta.get(key).and_then(Value::as_str).map(str::to_owned);
+    let depth = meta.get("spawnDepth").and_then(Value::as_u64);
+    Known {
+        kind: text("agentType").unwrap_or_default(),
+        description: text("description").unwrap_or_default(),
+        name: text("name"),
+        model: text("model"),
+        cwd: text("cwd").map(PathBuf::from).filter(|cwd| cwd.is_dir()),
+        worktree: text("worktree"),
+        parent: text("parent"),
+        depth: depth.and_then(|depth| u32::try_from(depth).ok()),
+    }
+}
+
+async fn revive(
+    solo: &Solo,
+    sender: &Arc<Agent>,
+    id: &AgentId,
+    words: String,
+) -> Result<(Ready, Wish), String> {
+    let office = &solo.office;
+    let own = id.name.to_string();
+    let path = transcript::subagent_path(office.home(), &office.project, &office.session, &own);
+    let meta = transcript::read_meta(&path).map_err(|error| error.to_string())?;
+    let meta: Value = meta.and_then(|meta| meta.read().ok()).ok_or("nothing is known of it")?;
+    let known = known(&meta);
+    // Whoever it came from, as long as they are there: it is their mode and tools that it has.
+    let parent = known.parent.as_deref().and_then(|parent| solo.find(parent));
+    let parent = parent.and_then(|parent| solo.agent(&parent)).unwrap_or(Arc::clone(sender));
+    // All of its last life is over.
+    drop(solo.seat(id).await);
+    let tree = match &known.worktree {
+        Some(slug) => Some(make_worktree(&office.project, slug).await?),
+        None => None,
+    };
+    let trunks = trunks(office, known.parent.as_deref());
+    let found = rebuild_branch(&path, &trunks).map_err(|error| error.to_string())?;
+    let mut tries = TRIES;
+    let agent = loop {
+        let site = match &tree {
+            Some(tree) => Site::Tree(tree),
+            None => known.cwd.clone().map_or(Site::Parents, Site::Dir),
+        };
+        match bear(solo, cradle(solo, &parent, &known, id, site)?) {
+            Ok(agent) => break agent,
+            Err(StoreError::InUse { .. }) if tries > 0 => {
+                tries -= 1;
+                tokio::time::sleep(PAUSE).await;
+            }
+            Err(error) => return Err(error.to_string()),
+        }
+    };
+    // Whatever it was at when it ended is not taken up again.
+    let talk = Talk::recalled(found, |_| true);
+    agent.queue.push(When::Next, &sender.cx.me.name.to_string(), words.clone());
+    let wish = Wish {
+        description: known.description,
+        prompt: words,
+        name: known.name.clone(),
+        background: true,
+        ..Wish::default()
+    };
+    let ready =
+        Ready { agent, talk, name: known.name, worktree: tree, background: true, trunk: None };
+    Ok((ready, wish))
+}
+
+fn cradle(
+    solo: &Solo,
+    parent: &Agent,
+    known: &Known,
+    id: &AgentId,
+    site: Site<'_>,
+) -> Result<born::Cradle, String> {
+    let office = &solo.office;
+    let own = id.name.to_string();
+    let mut cradle = match known.kind.as_str() {
+        "fork" => born::fork(office, parent, own, known.description.clone(), &site),
+        kind => {
+            let definition = {
+                let definitions =
+                    office.definitions.read().unwrap_or_else(std::sync::PoisonError::into_inner);
+                definitions.get(kind).cloned()
+            };
+            let definition =
+                definition.ok_or_else(|| format!("its type `{kind}` is not there any more"))?;
+            let brain = match &known.model {
+                Some(name) => office.brains.named(name).map_err(|error| error.to_string())?,
+                None => parent.brain.clone(),
+            };
+            let up = Upbringing {
+                id: own,
+                definition: &definition,
+                description: known.description.clone(),
+                name: known.name.clone(),
+                brain,
+                site,
+                max_turns: None,
+            };
+            born::subagent(office, parent, up)
+        }
+    };
+    if let Some(depth) = known.depth {
+        cradle.birth.depth = depth;
+    }
+    Ok(cradle)
+}

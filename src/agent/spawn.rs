@@ -1,0 +1,423 @@
+//! Starting agents, waiting for them or not.
+//!
+//! Every agent is a task of its own with its own stop. Whoever waits for one holds a link that
+//! can be dropped: then it goes on in the background, with nothing lost and nothing repeated.
+
+use std::fs::OpenOptions;
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::panic::AssertUnwindSafe;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use futures::FutureExt;
+use tokio::sync::{OwnedMutexGuard, oneshot};
+
+use super::born::{self, Cradle, Site, Upbringing};
+use super::context::{Agent, Talk};
+use super::definition::{Definition, Isolation};
+use super::fork::branch;
+use super::queue::Item;
+use super::report::{
+    Report, completed, end_of, job_status, launched, parting, report, result_of, working_in,
+};
+use super::revive;
+use super::route::{Route, may_go_deeper, route};
+use super::solo::{NEWS, Solo};
+use super::turn::{End, Outcome, hear, turn};
+use crate::model::Stop;
+use crate::protocol::content::ChatMessage;
+use crate::protocol::event::{AgentAbout, Fact, Level};
+use crate::protocol::ids::AgentId;
+use crate::protocol::op::When;
+use crate::store::StoreError;
+use crate::tools::context::Wish;
+use crate::tools::shell::jobs::{Job, Kind, Plan};
+use crate::tools::{Call, Crew, Output};
+use crate::worktree::{self, Worktree};
+
+const FORK: &str = include_str!("../../assets/prompts/fork.md");
+
+/// An agent that is ready to begin.
+pub struct Ready {
+    pub agent: Arc<Agent>,
+    pub talk: Talk,
+    pub name: Option<String>,
+    pub worktree: Option<Worktree>,
+    pub background: bool,
+    /// The record of its parent's transcript that a fork's conversation follows.
+    pub trunk: Option<String>,
+}
+
+/// Who started an agent: a call, or a part of the program that acts like one.
+pub struct Origin<'a> {
+    pub use_id: &'a str,
+    pub stop: &'a Stop,
+}
+
+/// An agent that was started.
+#[derive(Debug)]
+pub enum Started {
+    Ended { id: String, report: Box<Report> },
+    Behind { id: String, output: PathBuf },
+}
+
+impl Started {
+    pub fn output(self, wish: &Wish) -> Output {
+        match self {
+            Self::Ended { id, report } => completed(&id, wish, &report),
+            Self::Behind { id, output } => launched(&id, wish, &output),
+        }
+    }
+}
+
+/// What the Agent tool does.
+pub async fn spawn(solo: &Solo, by: &AgentId, call: &Call, wish: Wish) -> Output {
+    let Some(parent) = solo.agent(by) else {
+        return Output::failed("This agent has ended.");
+    };
+    if let Some(id) = &wish.resume {
+        let Some(found) = solo.find(id) else { return Output::failed(solo.nobody(id)) };
+        return revive::pass_on(solo, by, call, &found, wish.prompt).await;
+    }
+    if wish.team.is_some() {
+        return Output::failed("There is no team in this session.");
+    }
+    let started = async {
+        let route = route(&solo.office, &parent, wish.kind.as_deref())?;
+        let ready = prepare(solo, &parent, &wish, route).await?;
+        let origin = Origin { use_id: &call.id, stop: &call.stop };
+        start(solo, &parent, &origin, &wish, ready).await
+    };
+    started.await.map_or_else(Output::failed, |started| started.output(&wish))
+}
+
+/// Runs a definition for a caller that is no tool, such as a skill that wants a context of its
+/// own. Everything else is as if `by` had called the Agent tool.
+pub async fn run_as_subagent(
+    solo: &Solo,
+    by: &AgentId,
+    definition: Definition,
+    wish: &Wish,
+    stop: &Stop,
+) -> Result<Started, String> {
+    let parent = solo.agent(by).ok_or_else(|| solo.nobody(&by.to_string()))?;
+    may_go_deeper(&solo.office, &parent)?;
+    let ready = prepare(solo, &parent, wish, Route::Named(Box::new(definition))).await?;
+    let use_id = format!("run-{}", ready.agent.cx.me.name);
+    start(solo, &parent, &Origin { use_id: &use_id, stop }, wish, ready).await
+}
+
+async fn prepare(
+    solo: &Solo,
+    parent: &Arc<Agent>,
+    wish: &Wish,
+    route: Route,
+) -> Result<Ready, String> {
+    let office = &solo.office;
+    let (isolation, model) = match &route {
+        Route::Fork => (None, None),
+        Route::Named(own) => (own.isolation, wish.model.clone().or_else(|| own.model_name())),
+    };
+    if isolation == Some(Isolation::Remote) && !wish.worktree {
+        return Err("Agents cannot be started on other machines; nothing was started.".to_owned());
+    }
+    let isolated = wish.worktree || isolation == Some(Isolation::Worktree);
+    if isolated && wish.cwd.is_some() {
+        return Err("This agent works in a worktree: `cwd` cannot be given, too.".to_owned());
+    }
+    // What can fail does so before a worktree is there.
+    let brain = match model {
+        Some(name) => office.brains.named(&name).map_err(|error| error.to_string())?,
+        None => parent.brain.clone(),
+    };
+    let id = born::new_id();
+    let here = parent.cx.cwd.get();
+    let tree = match isolated {
+        true => Some(make_worktree(&here, &format!("agent-{}", &id[1..9])).await?),
+        false => None,
+    };
+    let site = match &tree {
+        Some(tree) => Site::Tree(tree),
+        None => wish.cwd.clone().map_or(Site::Parents, Site::Dir),
+    };
+    let (cradle, talk, trunk, background) = match &route {
+        Route::Fork => {
+            let note = tree.as_ref().map(|tree| worktree::translation_note(&here, tree));
+            let directive = [Some(format!("{FORK}{}", wish.prompt)), note];
+            let directive: Vec<String> = directive.into_iter().flatten().collect();
+            let messages = branch(&parent.said(), directive.join("\n\n"));
+            let talk = Talk { messages, ..Talk::default() };
+            let cradle = born::fork(office, parent, id, wish.description.clone(), &site);
+            (cradle, talk, Some(parent.branch_point()), true)
+        }
+        Route::Named(definition) => {
+            let up = Upbringing {
+                id,
+                definition,
+                description: wish.description.clone(),
+                name: wish.name.clone(),
+                brain,
+                site,
+                max_turns: wish.max_turns,
+            };
+            let first = definition.initial_prompt.iter().cloned();
+            let prompt = first.chain([wish.prompt.clone()]).collect::<Vec<_>>().join("\n\n");
+            let messages = std::iter::once(ChatMessage::user(prompt)).collect();
+            let talk = Talk { messages, ..Talk::default() };
+            (born::subagent(office, parent, up), talk, None, definition.background)
+        }
+    };
+    match bear(solo, cradle) {
+        Ok(agent) => Ok(Ready {
+            agent,
+            talk,
+            name: wish.name.clone(),
+            worktree: tree,
+            background: background || wish.background,
+            trunk: trunk.filter(|record| !record.is_empty()),
+        }),
+        Err(error) => {
+            if let Some(tree) = tree {
+                // Nothing is in it.
+                let _ = tokio::task::spawn_blocking(|| parting(tree)).await;
+            }
+            Err(error.to_string())
+        }
+    }
+}
+
+pub fn bear(solo: &Solo, mut cradle: Cradle) -> Result<Arc<Agent>, StoreError> {
+    let id = cradle.agent_id.clone().unwrap_or_default();
+    let failed = |path: &Path, error| StoreError::io("open", path, error);
+    let over = || failed(Path::new(&id), io::Error::other("the session has ended"));
+    let crew = solo.own().ok_or_else(over)?;
+    let path = output_path(solo, &id).map_err(|error| failed(Path::new(&id), error))?;
+    let file = OpenOptions::new().create(true).append(true).mode(0o600).open(&path);
+    cradle.echo = Some(file.map_err(|error| failed(&path, error))?);
+    born::bear(&solo.office, crew as Arc<dyn Crew>, cradle).map(Arc::new)
+}
+
+/// Where the words of an agent can be read while it works.
+fn output_path(solo: &Solo, id: &str) -> io::Result<PathBuf> {
+    let outputs = solo.office.shell.outputs(&solo.office.project)?;
+    Ok(outputs.join(format!("{id}.output")))
+}
+
+/// A worktree of this name, or no agent.
+pub async fn make_worktree(here: &Path, name: &str) -> Result<Worktree, String> {
+    let (here, name) = (here.to_owned(), name.to_owned());
+    let made = tokio::task::spawn_blocking(move || {
+        let slug = worktree::Slug::new(&name).map_err(|error| error.to_string())?;
+        let made = worktree::create(&here, &slug, &worktree::Options::default())
+            .map_err(|error| error.to_string())?;
+        worktree::verify(&made).map_err(|error| error.to_string())?;
+        Ok(made)
+    });
+    let made = made.await.map_err(|error| error.to_string())?;
+    made.map_err(|why: String| {
+        format!("The worktree could not be made, so nothing was started: {why}")
+    })
+}
+
+/// Sets an agent to work, and waits for its end unless it works in the background.
+pub async fn start(
+    solo: &Solo,
+    parent: &Agent,
+    origin: &Origin<'_>,
+    wish: &Wish,
+    ready: Ready,
+) -> Result<Started, String> {
+    let crew = solo.own().ok_or("The session has ended.")?;
+    let agent = Arc::clone(&ready.agent);
+    let id = agent.cx.me.name.to_string();
+    let output = output_path(solo, &id).map_err(|error| error.to_string())?;
+    let plan = Plan {
+        id: id.clone(),
+        use_id: origin.use_id.to_owned(),
+        owner: parent.cx.me.clone(),
+        kind: Kind::Agent,
+        description: wish.description.clone(),
+        output: output.clone(),
+    };
+    let background = ready.background;
+    let seat = solo.seat(&agent.cx.me).await;
+    let job = solo.office.shell.jobs().add(plan, &(Arc::clone(&crew) as Arc<dyn Crew>), background);
+    agent.tell(Fact::AgentStarted { about: Box::new(about(parent, origin, wish, &ready)) });
+    let meta = born::Meta {
+        name: ready.name.as_deref(),
+        parent: &parent.cx.me,
+        worktree: ready.worktree.as_ref(),
+    };
+    if let Err(error) = born::write_meta(&solo.office, &agent, &meta) {
+        agent.notice(Level::Warning, format!("It cannot be continued later: {error}"));
+    }
+    agent.set_said(ready.talk.messages.clone());
+    solo.enter(&agent, ready.name.as_deref());
+    let (tell, told) = oneshot::channel();
+    let abandoned = solo.office.abandoned.clone();
+    let working = work(crew, Arc::clone(&job), ready, tell, seat);
+    solo.office.tasks.spawn(async move {
+        tokio::select! {
+            // First: whoever is abandoned does not see that others were.
+            biased;
+            () = abandoned.cancelled() => {}
+            () = working => {}
+        }
+    });
+    if background {
+        return Ok(Started::Behind { id, output });
+    }
+    wait(solo, origin, &agent, &job, told).await
+}
+
+fn about(parent: &Agent, origin: &Origin<'_>, wish: &Wish, ready: &Ready) -> AgentAbout {
+    let agent = &ready.agent;
+    AgentAbout {
+        agent_type: agent.birth.kind.clone(),
+        description: wish.description.clone(),
+        model: agent.brain.chosen.name(),
+        mode: agent.mode(),
+        cwd: agent.cx.cwd.get().to_string_lossy().into_owned(),
+        color: None,
+        parent: Some(parent.cx.me.clone()),
+        use_id: Some(origin.use_id.to_owned()),
+        background: ready.background,
+    }
+}
+
+/// Waits for an agent, until it is sent to the background.
+async fn wait(
+    solo: &Solo,
+    origin: &Origin<'_>,
+    agent: &Agent,
+    job: &Arc<Job>,
+    mut told: oneshot::Receiver<Report>,
+) -> Result<Started, String> {
+    let id = agent.cx.me.name.to_string();
+    let behind = |id| Started::Behind { id, output: job.plan.output.clone() };
+    let mut moves = job.moves();
+    let patience = solo.office.policy.auto_background_after;
+    let impatient = async {
+        match patience {
+            Some(limit) => tokio::time::sleep(limit).await,
+            None => std::future::pending().await,
+        }
+    };
+    tokio::pin!(impatient);
+    let mut patient = true;
+    loop {
+        tokio::select! {
+            biased;
+            report = &mut told => return match report {
+                // Unless its owner was told already, because it had been sent to the background.
+                Ok(report) if job.claim() => Ok(Started::Ended { id, report: Box::new(report) }),
+                Ok(_) => Ok(behind(id)),
+                Err(_) => Err("The agent vanished; see the log.".to_owned()),
+            },
+            _ = moves.wait_for(|behind| *behind) => {
+                // It may have ended just before it was sent there.
+                job.announce();
+                return Ok(behind(id));
+            }
+            () = &mut impatient, if patient => {
+                patient = false;
+                solo.office.shell.jobs().to_background(origin.use_id);
+            }
+            () = origin.stop.cancelled(), if !agent.life.is_cancelled() => agent.life.cancel(),
+        }
+    }
+}
+
+/// The task of an agent: works until it has nothing more to do, then tells everyone. The seat is
+/// its own until all that is done, so that nobody takes up its conversation before.
+async fn work(
+    crew: Arc<Solo>,
+    job: Arc<Job>,
+    ready: Ready,
+    tell: oneshot::Sender<Report>,
+    seat: OwnedMutexGuard<()>,
+) {
+    let Ready { agent, mut talk, worktree, trunk, .. } = ready;
+    let since = Instant::now();
+    let stopped = job.stop.clone();
+    let life = agent.life.clone();
+    let link = tokio::spawn(async move {
+        stopped.cancelled().await;
+        life.cancel();
+    });
+    begin(&agent, &talk, trunk.as_deref());
+    let outcome = AssertUnwindSafe(labour(&agent, &mut talk)).catch_unwind().await;
+    link.abort();
+    let mut report = report(&agent, &talk, outcome.ok(), since.elapsed());
+    let unread = leave_behind(&crew, &agent, &mut talk);
+    if unread > 0 {
+        let what = if unread == 1 { "message" } else { "messages" };
+        report.why = format!("{}; it did not hear {unread} {what}", report.why);
+    }
+    report.worktree = worktree.as_ref().map(working_in);
+    crew.leave(&agent.cx.me);
+    let status = job_status(report.status).to_owned();
+    agent.tell(Fact::AgentEnded { status, why: report.why.clone() });
+    // Whoever waits learns of the end before anything slow happens; the note comes behind it.
+    let held = job.hold();
+    job.finish(end_of(&report, &job));
+    drop(agent);
+    if let Some(tree) = worktree {
+        report.worktree = tokio::task::spawn_blocking(|| parting(tree)).await.ok();
+        job.set_result(result_of(&report));
+    }
+    drop(seat);
+    drop(held);
+    // Nobody listens when it was sent to the background.
+    let _ = tell.send(report);
+}
+
+/// Turns until nothing waits: a message may arrive while the last one ends.
+async fn labour(agent: &Agent, talk: &mut Talk) -> Outcome {
+    let mut words = String::new();
+    loop {
+        let mut outcome = turn(agent, talk).await;
+        if outcome.text.is_empty() {
+            outcome.text.clone_from(&words);
+        }
+        words.clone_from(&outcome.text);
+        // Also when what waits is the reason for the interruption.
+        let may_go_on = matches!(outcome.end, End::Done | End::Interrupted);
+        if !may_go_on || agent.life.is_cancelled() || agent.queue.close_if_empty() {
+            return outcome;
+        }
+    }
+}
+
+/// What an agent did not hear any more: news of its own agents are for the lead, words of others
+/// stand in its transcript for the day it goes on. Returns how many those are.
+fn leave_behind(crew: &Solo, agent: &Agent, talk: &mut Talk) -> usize {
+    let left = agent.queue.close();
+    let (news, words): (Vec<Item>, Vec<Item>) =
+        left.into_iter().partition(|item| item.from == NEWS);
+    for item in news {
+        crew.queue(&crew.office.lead(), When::Later, NEWS, item.text);
+    }
+    let unread = words.len();
+    hear(agent, talk, words);
+    unread
+}
+
+/// Writes down what the conversation begins with; a fork's common part is its parent's.
+fn begin(agent: &Agent, talk: &Talk, trunk: Option<&str>) {
+    let Some(last) = talk.messages.messages().next_back() else { return };
+    if !agent.recorder.is_new() {
+        return;
+    }
+    let written = match trunk {
+        Some(record) => agent.recorder.branched(last, record),
+        None => agent.recorder.heard(last, false),
+    };
+    if let Err(error) = written {
+        agent.notice(Level::Error, format!("The prompt is not in the transcript: {error}"));
+    }
+    let from = "parent".to_owned();
+    agent.tell(Fact::Heard { from, message: last.clone(), queued: vec![] });
+}

@@ -1,0 +1,224 @@
+//! From what was typed to a session that runs.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::args::Run;
+use crate::agent::brains::Brains;
+use crate::agent::context::{Brain, Limits};
+use crate::agent::definition::{Catalog, Definition, Severity, Source, Sources, Watcher};
+use crate::agent::office::Policy;
+use crate::cli::failure::Failure;
+use crate::cli::model::{catalog, chosen, variable};
+use crate::cli::out::Out;
+use crate::cli::permissions::{known_mode, loaded_view};
+use crate::model::rehearsal::Rehearsal;
+use crate::model::rehearsal::playbook::{Pace, Playbook};
+use crate::model::rehearsal::player::Unmatched;
+use crate::model::{http, retry};
+use crate::permission::View;
+use crate::protocol::ids::SessionId;
+use crate::protocol::op::Mode;
+use crate::session::live::{Definitions as Followed, Live, Start, StartError};
+use crate::session::resume;
+use crate::settings::models::REHEARSAL;
+use crate::settings::permissions::Layer;
+use crate::store::Store;
+use crate::worktree::{self, Slug, Worktree};
+
+/// A session that runs, and the worktree it runs in, which is kept as long as this lives.
+pub struct Begun {
+    pub live: Live,
+    pub tree: Option<Worktree>,
+}
+
+pub async fn begin(store: &Store, run: &Run, out: &mut Out) -> Result<Begun, Failure> {
+    let here = env::current_dir()?;
+    let here = here.canonicalize().unwrap_or(here);
+    let tree = run.worktree.as_ref().map(|name| worktree_of(&here, name, out)).transpose()?;
+    let project = tree.as_ref().map_or_else(|| here.clone(), |tree| tree.inside(&here));
+    match start(store, run, project, out).await {
+        Ok(live) => Ok(Begun { live, tree }),
+        Err(failure) => {
+            // Nothing was done in it.
+            tree.map(worktree::clean_up);
+            Err(failure)
+        }
+    }
+}
+
+async fn start(store: &Store, run: &Run, project: PathBuf, out: &mut Out) -> Result<Live, Failure> {
+    let session = session(store, run, &project)?;
+    let watcher = Watcher::new(Sources::of(&project, run.agents.clone()));
+    let catalog = watcher.catalog();
+    for problem in &catalog.problems {
+        // What was typed is a mistake to mend, not to pass over.
+        if problem.source == Source::CommandLine && problem.severity == Severity::Error {
+            return Err(Failure::bad_input(format!("--agents: {problem}")));
+        }
+        out.remark(&problem.to_string());
+    }
+    let lead = run.agent.as_deref().map(|name| definition(&catalog, name)).transpose()?;
+    let mode = mode(run, lead.as_ref())?;
+    let view = view(store, run, mode, &project, out)?;
+    let (brains, brain) = brains(run, lead.as_ref(), out)?;
+    let rounds = run.max_turns.or_else(|| lead.as_ref().and_then(|lead| lead.max_turns));
+    let start = Start {
+        store: store.clone(),
+        session,
+        project,
+        mode_is_given: mode.is_some(),
+        view,
+        brains,
+        brain,
+        definitions: Followed::Files(watcher),
+        lead,
+        tools: (!run.tools.is_empty()).then(|| split(&run.tools)),
+        disallowed: split(&run.disallowed_tools),
+        policy: Policy {
+            fork: run.fork,
+            auto_background_after: run.auto_background_after.map(Duration::from_secs_f64),
+            ..Policy::default()
+        },
+        limits: Limits { rounds, ..Limits::default() },
+        limit_usd: run.max_budget_usd,
+    };
+    Live::start(start).await.map_err(|error| match error {
+        StartError::Store(error) => Failure::from(error),
+        StartError::Other(what) => Failure::no("start", what),
+    })
+}
+
+/// The mode that was asked for: on the command line, or by the definition that the lead follows.
+fn mode(run: &Run, lead: Option<&Definition>) -> Result<Option<Mode>, Failure> {
+    if run.dangerously_skip_permissions {
+        return Ok(Some(Mode::BypassPermissions));
+    }
+    match run.permission_mode.as_deref().map(known_mode).transpose()? {
+        Some(Mode::Bubble) => Err(Failure::bad_input("only forks are in the mode `bubble`")),
+        Some(mode) => Ok(Some(mode)),
+        // A file of the project must not free the lead of all questions.
+        None => Ok(lead
+            .and_then(|lead| lead.permission_mode)
+            .filter(|mode| !matches!(mode, Mode::BypassPermissions | Mode::Bubble))),
+    }
+}
+
+fn session(store: &Store, run: &Run, project: &Path) -> Result<Option<SessionId>, Failure> {
+    let none = |what: String| Failure::no("session_not_found", what);
+    if let Some(id) = &run.resume {
+        return resume::named(store.home(), project, id).map(Some).map_err(none);
+    }
+    if !run.go_on {
+        return Ok(None);
+    }
+    let newest = resume::sessions(store.home(), project).into_iter().next();
+    newest.map(Some).ok_or_else(|| {
+        none("there is no session of this directory yet; begin one without -c".to_owned())
+    })
+}
+
+fn view(
+    store: &Store,
+    run: &Run,
+    mode: Option<Mode>,
+    project: &Path,
+    out: &mut Out,
+) -> Result<View, Failure> {
+    let here = env::current_dir()?;
+    let directories = run.add_dir.iter().map(|dir| here.join(dir)).collect::<Vec<_>>();
+    if let Some(missing) = directories.iter().find(|dir| !dir.is_dir()) {
+        return Err(Failure::bad_input(format!(
+            "{}: there is no such directory",
+            missing.display()
+        )));
+    }
+    let layer = Layer::of_command_line(
+        project,
+        split(&run.allowed_tools),
+        split(&run.disallowed_tools),
+        directories,
+    );
+    let given: Vec<PathBuf> = run.settings.iter().map(|file| here.join(file)).collect();
+    loaded_view(store.home(), mode, &given, project, Some(layer), out).map(|(view, _)| view)
+}
+
+/// Rules may stand in one argument, separated by commas or blanks outside of parentheses.
+fn split(rules: &[String]) -> Vec<String> {
+    let mut found = Vec::new();
+    for text in rules {
+        let (mut rule, mut depth) = (String::new(), 0_u32);
+        for c in text.chars() {
+            match c {
+                '(' => depth += 1,
+                ')' => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            if depth == 0 && (c == ',' || c.is_whitespace()) {
+                found.push(std::mem::take(&mut rule));
+            } else {
+                rule.push(c);
+            }
+        }
+        found.push(rule);
+    }
+    found.retain(|rule| !rule.is_empty());
+    found
+}
+
+fn definition(definitions: &Catalog, name: &str) -> Result<Definition, Failure> {
+    definitions.get(name).cloned().ok_or_else(|| {
+        let hint = match definitions.near(name) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "`quarterdeck agents list` shows all".to_owned(),
+        };
+        Failure::no("agent_not_found", format!("no kind of agent is called `{name}`; {hint}"))
+    })
+}
+
+/// The models of the session, and the lead's.
+fn brains(run: &Run, lead: Option<&Definition>, out: &mut Out) -> Result<(Brains, Brain), Failure> {
+    let catalog = catalog()?;
+    let bad = |what: String| Failure::bad_input(what);
+    let (brains, chosen) = match &run.playbook {
+        Some(file) => {
+            let playbook = Playbook::load(file).map_err(|error| bad(error.to_string()))?;
+            let rehearsal =
+                Rehearsal::new(Arc::new(playbook), Unmatched::Fail).at_pace(Pace::AtOnce);
+            let rehearsal = rehearsal
+                .with_patience(http::stall(variable))
+                .with_retry(retry::Policy::from_env(variable));
+            let (chosen, _) = chosen(&catalog, Some(REHEARSAL))?;
+            (Brains::only(catalog, Arc::new(rehearsal), chosen.clone()), chosen)
+        }
+        None => {
+            let wanted = run.model.clone().or_else(|| lead.and_then(Definition::model_name));
+            let (chosen, origin) = chosen(&catalog, wanted.as_deref())?;
+            if let Some(notice) = &chosen.notice {
+                out.remark(&format!("quarterdeck: {notice} ({})", origin.in_words()));
+            }
+            (Brains::real(catalog, variable), chosen)
+        }
+    };
+    let brain = brains.open(chosen).map_err(|error| bad(error.to_string()))?;
+    Ok((brains, brain))
+}
+
+/// A worktree of its own to work in.
+fn worktree_of(here: &Path, name: &str, out: &mut Out) -> Result<Worktree, Failure> {
+    let failed =
+        |what: String| Failure::no("worktree", format!("the worktree could not be made: {what}"));
+    let fresh = || format!("run-{}", &uuid::Uuid::new_v4().simple().to_string()[..8]);
+    let name = if name.is_empty() { fresh() } else { name.to_owned() };
+    let slug = Slug::new(&name).map_err(|error| Failure::bad_input(error.to_string()))?;
+    let tree = worktree::create(here, &slug, &worktree::Options::default())
+        .and_then(|tree| worktree::verify(&tree).map(|()| tree))
+        .map_err(|error| failed(error.to_string()))?;
+    for warning in &tree.warnings {
+        out.remark(&format!("quarterdeck: {warning}"));
+    }
+    out.remark(&format!("quarterdeck: working in {} on {}", tree.path.display(), tree.branch));
+    Ok(tree)
+}
