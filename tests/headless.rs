@@ -10,6 +10,7 @@ mod headless {
     mod ops;
     mod resume;
     mod rig;
+    mod settings;
     mod signals;
     mod stream;
 }

@@ -268,7 +268,7 @@ pub fn agents_roster(office: &Office, tools: &ToolSet) -> String {
         return String::new();
     }
     let definitions = office.definitions.read().unwrap_or_else(PoisonError::into_inner);
-    let lines = definitions.available(&[]).into_iter().map(|one| {
+    let lines = office.available(&definitions).into_iter().map(|one| {
         let tools = one.tools.as_ref().map_or("all tools".to_owned(), |tools| tools.join(", "));
         format!("- `{}`: {} ({tools})", one.name, one.description)
     });

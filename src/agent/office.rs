@@ -1,5 +1,6 @@
 //! What all agents of a session share.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -8,7 +9,7 @@ use tokio_util::task::TaskTracker;
 
 use super::brains::Brains;
 use super::context::Books;
-use super::definition::{Catalog, Watcher};
+use super::definition::{Catalog, Definition, Watcher};
 use crate::model::Stop;
 use crate::permission::desk::AskDesk;
 use crate::protocol::event::{Fact, Level};
@@ -19,6 +20,7 @@ use crate::store::journal::Journal;
 use crate::store::state::StateFile;
 use crate::tools::registry::ToolSet;
 use crate::tools::shell::Shell;
+use crate::worktree;
 
 pub struct Office {
     pub session: SessionId,
@@ -41,6 +43,10 @@ pub struct Office {
     /// Where the session was started, links followed.
     pub project: PathBuf,
     pub git_branch: String,
+    /// The names of the MCP servers that are configured.
+    pub mcp_servers: BTreeSet<String>,
+    /// Where worktrees are made.
+    pub worktrees: worktree::Options,
     pub policy: Policy,
 }
 
@@ -85,6 +91,12 @@ impl Office {
             self.journal.emit(None, fact);
         }
         *known = fresh;
+    }
+
+    /// Those of the definitions whose servers are all configured.
+    pub fn available<'c>(&self, definitions: &'c Catalog) -> Vec<&'c Definition> {
+        let servers: Vec<&str> = self.mcp_servers.iter().map(String::as_str).collect();
+        definitions.available(&servers)
     }
 
     /// The name of the team that agents without one belong to: the session itself.

@@ -94,7 +94,7 @@ async fn revive(
     // All of its last life is over.
     drop(solo.seat(id).await);
     let tree = match &known.worktree {
-        Some(slug) => Some(make_worktree(&office.project, slug).await?),
+        Some(slug) => Some(make_worktree(office, &office.project, slug).await?),
         None => None,
     };
     let trunks = trunks(office, known.parent.as_deref());

@@ -59,7 +59,7 @@ pub fn route(office: &Office, parent: &Agent, wanted: Option<&str>) -> Result<Ro
     {
         return Err(format!("You may not start agents of the type `{}`.", found.name));
     }
-    if !definitions.available(&[]).iter().any(|one| one.name == found.name) {
+    if !office.available(&definitions).iter().any(|one| one.name == found.name) {
         return Err(format!("`{}` needs MCP servers that are not available.", found.name));
     }
     Ok(Route::Named(Box::new(found.clone())))

@@ -18,6 +18,7 @@ use super::born::{self, Cradle, Site, Upbringing};
 use super::context::{Agent, Talk};
 use super::definition::{Definition, Isolation};
 use super::fork::branch;
+use super::office::Office;
 use super::queue::Item;
 use super::report::{
     Report, completed, end_of, job_status, launched, parting, report, result_of, working_in,
@@ -135,7 +136,7 @@ async fn prepare(
     let id = born::new_id();
     let here = parent.cx.cwd.get();
     let tree = match isolated {
-        true => Some(make_worktree(&here, &format!("agent-{}", &id[1..9])).await?),
+        true => Some(make_worktree(office, &here, &format!("agent-{}", &id[1..9])).await?),
         false => None,
     };
     let site = match &tree {
@@ -206,12 +207,11 @@ fn output_path(solo: &Solo, id: &str) -> io::Result<PathBuf> {
 }
 
 /// A worktree of this name, or no agent.
-pub async fn make_worktree(here: &Path, name: &str) -> Result<Worktree, String> {
-    let (here, name) = (here.to_owned(), name.to_owned());
+pub async fn make_worktree(office: &Office, here: &Path, name: &str) -> Result<Worktree, String> {
+    let (here, name, options) = (here.to_owned(), name.to_owned(), office.worktrees.clone());
     let made = tokio::task::spawn_blocking(move || {
         let slug = worktree::Slug::new(&name).map_err(|error| error.to_string())?;
-        let made = worktree::create(&here, &slug, &worktree::Options::default())
-            .map_err(|error| error.to_string())?;
+        let made = worktree::create(&here, &slug, &options).map_err(|error| error.to_string())?;
         worktree::verify(&made).map_err(|error| error.to_string())?;
         Ok(made)
     });

@@ -33,6 +33,7 @@ use crate::protocol::event::{AgentAbout, Event, Fact, Level};
 use crate::protocol::ids::{AgentId, SessionId};
 use crate::protocol::op::{Mode, Op};
 use crate::settings::grants::GrantFiles;
+use crate::settings::{layers, mcp};
 use crate::store::journal::Journal;
 use crate::store::state::StateFile;
 use crate::store::{Store, StoreError};
@@ -41,6 +42,7 @@ use crate::tools::context::Wish;
 use crate::tools::registry::{Limits as ToolLimits, Role, ToolSet, builtin};
 use crate::tools::seen::ReadCache;
 use crate::tools::shell::{Options as ShellOptions, Shell};
+use crate::worktree;
 
 /// Where the definitions of agents come from.
 pub enum Definitions {
@@ -119,6 +121,10 @@ impl Live {
             Definitions::Fixed(catalog) => (catalog, None),
             Definitions::Files(watcher) => (Catalog::clone(&watcher.catalog()), Some(watcher)),
         };
+        let mcp_servers = mcp::configured(&start.project);
+        // A mistake in the settings is told by whoever reads them to start a session.
+        let settings = layers::load(&layers::files(&start.project)).unwrap_or_default();
+        let worktrees = worktree::Options::from(&settings);
         let office = Arc::new(Office {
             session,
             store,
@@ -133,6 +139,8 @@ impl Live {
             abandoned: Stop::new(),
             tools,
             project: start.project,
+            mcp_servers,
+            worktrees,
             git_branch: git.map(|git| git.branch).unwrap_or_default(),
             policy: start.policy,
         });
@@ -224,7 +232,7 @@ impl Live {
     /// The kinds of agents that can be started.
     pub fn agent_types(&self) -> Vec<String> {
         let definitions = self.office.definitions.read().unwrap_or_else(PoisonError::into_inner);
-        definitions.available(&[]).into_iter().map(|one| one.name.clone()).collect()
+        self.office.available(&definitions).into_iter().map(|one| one.name.clone()).collect()
     }
 
     /// Ends the turn of the lead and everything in the background. The lead begins no other:

@@ -2,6 +2,7 @@
 
 pub mod grants;
 pub mod layers;
+pub mod mcp;
 pub mod models;
 pub mod paths;
 pub mod permissions;

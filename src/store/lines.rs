@@ -8,13 +8,13 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom, Take, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde::de::IgnoredAny;
 
 use super::error::{Damage, LockError, Problem, StoreError};
 use super::files::{self, Durability};
+use super::lock_wait::Wait;
 
 /// A longer line is not read, and not written either.
 pub const LONGEST: u64 = 64 * 1024 * 1024;
@@ -50,13 +50,11 @@ impl LineFile {
     /// keeps everybody else from doing so until this is dropped.
     pub fn open(path: &Path, durability: Durability) -> Result<Self, StoreError> {
         let mut lines = Self::open_unmended(path, durability)?;
-        let patience = Instant::now() + LET_GO;
+        let mut wait = Wait::new(LET_GO);
         loop {
             match lines.file.try_lock() {
                 Ok(()) => break,
-                Err(TryLockError::WouldBlock) if Instant::now() < patience => {
-                    thread::sleep(LET_GO / 20);
-                }
+                Err(TryLockError::WouldBlock) if wait.pause() => {}
                 Err(TryLockError::WouldBlock) => {
                     return Err(StoreError::InUse { path: path.to_owned() });
                 }

@@ -23,6 +23,7 @@ use crate::protocol::ids::SessionId;
 use crate::protocol::op::Mode;
 use crate::session::live::{Definitions as Followed, Live, Start, StartError};
 use crate::session::resume;
+use crate::settings::layers::{self, Settings};
 use crate::settings::models::REHEARSAL;
 use crate::settings::permissions::Layer;
 use crate::store::Store;
@@ -51,6 +52,7 @@ pub async fn begin(store: &Store, run: &Run, out: &mut Out) -> Result<Begun, Fai
 
 async fn start(store: &Store, run: &Run, project: PathBuf, out: &mut Out) -> Result<Live, Failure> {
     let session = session(store, run, &project)?;
+    let settings = settings_of(&project)?;
     let watcher = Watcher::new(Sources::of(&project, run.agents.clone()));
     let catalog = watcher.catalog();
     for problem in &catalog.problems {
@@ -78,11 +80,18 @@ async fn start(store: &Store, run: &Run, project: PathBuf, out: &mut Out) -> Res
         tools: (!run.tools.is_empty()).then(|| split(&run.tools)),
         disallowed: split(&run.disallowed_tools),
         policy: Policy {
-            fork: run.fork,
-            auto_background_after: run.auto_background_after.map(Duration::from_secs_f64),
+            fork: run.fork || settings.fork.unwrap_or(false),
+            auto_background_after: run
+                .auto_background_after
+                .or(settings.auto_background_after)
+                .map(Duration::from_secs_f64),
             ..Policy::default()
         },
-        limits: Limits { rounds, ..Limits::default() },
+        limits: Limits {
+            rounds,
+            compact_at: settings.compact_at.unwrap_or(Limits::default().compact_at),
+            ..Limits::default()
+        },
         limit_usd: run.max_budget_usd,
     };
     Live::start(start).await.map_err(|error| match error {
@@ -104,6 +113,11 @@ fn mode(run: &Run, lead: Option<&Definition>) -> Result<Option<Mode>, Failure> {
             .and_then(|lead| lead.permission_mode)
             .filter(|mode| !matches!(mode, Mode::BypassPermissions | Mode::Bubble))),
     }
+}
+
+fn settings_of(project: &Path) -> Result<Settings, Failure> {
+    let read = layers::load(&layers::files(project));
+    read.map_err(|error| Failure::bad_input(error.to_string()))
 }
 
 fn session(store: &Store, run: &Run, project: &Path) -> Result<Option<SessionId>, Failure> {
@@ -213,7 +227,8 @@ fn worktree_of(here: &Path, name: &str, out: &mut Out) -> Result<Worktree, Failu
     let fresh = || format!("run-{}", &uuid::Uuid::new_v4().simple().to_string()[..8]);
     let name = if name.is_empty() { fresh() } else { name.to_owned() };
     let slug = Slug::new(&name).map_err(|error| Failure::bad_input(error.to_string()))?;
-    let tree = worktree::create(here, &slug, &worktree::Options::default())
+    let options = worktree::Options::from(&settings_of(here)?);
+    let tree = worktree::create(here, &slug, &options)
         .and_then(|tree| worktree::verify(&tree).map(|()| tree))
         .map_err(|error| failed(error.to_string()))?;
     for warning in &tree.warnings {
