@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::rig::Rig;
 use super::shell::{rig, rig_with, text, until};
-use crate::support::mode;
+use crate::support::{mode, say};
 
 /// Start-up files as people have them: the first line keeps all but interactive shells out.
 const RC: &str = r#"
@@ -213,4 +213,30 @@ async fn no_file_of_the_environment_runs_before_a_command() {
     let output = rig.bash("echo \"[$BASH_ENV$BROUGHT]\"; bash -c 'echo \"[$BROUGHT]\"'").await;
     assert_eq!(text(&output), "[]\n[]");
     assert!(!rig.dir.path().join("user/ran").exists());
+}
+
+#[tokio::test]
+async fn zsh_works_like_bash() {
+    let found =
+        ["/usr/bin/zsh", "/bin/zsh"].map(PathBuf::from).into_iter().find(|zsh| zsh.is_file());
+    let Some(zsh) = found else { return say("zsh is not installed: left out") };
+    let rig = rig_with(|options| {
+        options.environment.insert("SHELL".into(), zsh.into());
+    });
+    let rc = "alias hi='echo hello'\ngreet() { echo \"greetings, $1\" }\npath+=(/opt/extra)\n";
+    std::fs::write(rig.dir.path().join("user/.zshrc"), rc).unwrap();
+    std::fs::create_dir(rig.project.join("sub")).unwrap();
+    prepare(&rig).await;
+    for (command, printed) in [
+        ("hi", "hello"),
+        ("greet Ann", "greetings, Ann"),
+        ("print ${ZSH_VERSION:+zsh}", "zsh"),
+        ("print -l $path | grep extra", "/opt/extra"),
+        ("cd sub && print ${PWD:t}", "sub"),
+        ("print ${PWD:t}", "sub"),
+    ] {
+        assert_eq!(text(&rig.bash(command).await), printed, "{command}");
+    }
+    let failed = rig.bash("print gone; exit 3").await;
+    assert!(failed.failed && text(&failed).contains("Exit code 3"), "{}", text(&failed));
 }

@@ -110,10 +110,20 @@ fn gather(command: &str, setting: Setting<'_>, depth: usize, into: &mut Analysis
             c.escape_unicode()
         ));
     }
+    if goes_on_within_a_word(command) {
+        into.not_understood("a line goes on in the middle of a word");
+    }
     match plain::read(command) {
         Some(commands) => walk::commands(commands, command, setting, depth, into),
         None => walk::program(command, setting, depth, into),
     }
+}
+
+/// Shells take `\` with the end of its line away before they look at anything, so that what
+/// stands on both sides becomes one: `$` and `(cmd)` two lines apart run a command.
+fn goes_on_within_a_word(command: &str) -> bool {
+    let ends = command.match_indices("\\\n");
+    ends.filter_map(|(at, _)| command[..at].chars().next_back()).any(|c| !c.is_whitespace())
 }
 
 /// Characters that shells, parsers and eyes do not agree on.

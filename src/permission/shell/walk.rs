@@ -348,15 +348,17 @@ impl<'a> Walk<'a, '_> {
             let words = targets.split_off(1);
             self.push(Simple { env: Vec::new(), words, part: Part::Own });
         }
-        let Some(direction) = direction else {
-            if !targets.is_empty() {
-                self.into.not_understood("words stand behind a redirection");
-            }
-            return;
-        };
+        if direction.is_none() && !targets.is_empty() {
+            self.into.not_understood("words stand behind a redirection");
+        }
+        let Some(direction) = direction else { return };
         for target in targets {
             let digits = |text: &str| text.chars().all(|c| c.is_ascii_digit() || c == '-');
             if !(copies && target.fixed && digits(&target.text)) {
+                if copies {
+                    // Bash reads such a name twice: a `~` in quotes is the home all the same.
+                    self.into.not_understood("a stream is copied to something that is no number");
+                }
                 self.into.redirects.push(Redirect { direction, target });
             }
         }
