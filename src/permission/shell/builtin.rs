@@ -59,9 +59,19 @@ fn test(words: &[Word]) -> Option<&'static str> {
     (!known || !whole).then_some("what a test looks at is known only when it runs")
 }
 
+/// Whether `[ … ]` may be something else to a shell: another command's name, or one that ends at
+/// the first sign of its own.
+pub(super) fn is_doubtful_test(text: &str) -> bool {
+    let is_name = text.strip_prefix('[').is_some_and(|rest| !rest.starts_with([' ', '\t']));
+    is_name || text.contains(['<', '>', '\n', ';', '&', '|'])
+}
+
 /// Whether `[[ … ]]` calculates or looks into a list, told from its text: operators there cannot
 /// be quoted.
 pub(super) fn double_test_doubt(text: &str) -> Option<&'static str> {
+    if text.strip_prefix("[[").is_some_and(|rest| !rest.starts_with([' ', '\t', '\n'])) {
+        return Some("`[[` is part of a longer name");
+    }
     let text = text.replace("\\\n", "");
     let has = |part: &&str| text.contains(part);
     if text.contains("[$") || ["-v", "-R"].iter().any(has) {

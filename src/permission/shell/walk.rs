@@ -86,7 +86,7 @@ impl<'a> Walk<'a, '_> {
             }
             "compound_statement" => self.children(node, deep),
             "function_definition" => {
-                self.into.repeats = true;
+                self.into.not_understood("it defines a function");
                 self.children(node, deep);
             }
             "redirected_statement" => {
@@ -293,8 +293,8 @@ impl<'a> Walk<'a, '_> {
         }
         if ["`", "$(", "<(", ">("].iter().any(|sign| text.contains(sign)) {
             self.into.not_understood("a test runs a command");
-        } else if !text.starts_with("[[") && text.contains(['<', '>']) {
-            self.into.not_understood("a test redirects");
+        } else if !text.starts_with("[[") && builtin::is_doubtful_test(text) {
+            self.into.not_understood("a test redirects, or ends before it seems to");
         }
         words.push(Word::plain("]"));
         self.push(Simple { env: Vec::new(), words, part: Part::Own });
