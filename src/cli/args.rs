@@ -6,9 +6,9 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 /// Command a team of coding agents from one terminal.
 ///
-/// So far this program keeps a team's durable state (rosters, mailboxes and shared tasks, in the
-/// files that the ecosystem uses, which several programs may use at once) and talks to language
-/// models, or plays a script instead of one.
+/// So far agents work without a screen: `run` has a lead do something, with tools and with agents
+/// of its own. The other commands show and change what they work with: teams, tasks and mail in the
+/// files that the ecosystem uses, models, permissions, open questions.
 #[derive(Debug, Parser)]
 #[command(
     name = "quarterdeck",
