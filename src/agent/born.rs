@@ -12,16 +12,19 @@ use uuid::Uuid;
 
 use super::context::{Agent, Birth, Brain, Limits};
 use super::definition::Definition;
+use super::gear::{Gear, with_effort};
 use super::memory::Memory;
+use super::offer::Offers;
 use super::office::Office;
+use super::planning::{PLANNING, Planning};
 use super::prompt::{self, GitState, Reader, Surroundings};
 use super::queue::Queue;
 use super::record::{Recorder, Whose};
 use crate::model::Stop;
 use crate::model::request::{Caller, Conversation, Prefix, Purpose};
-use crate::permission::View;
 use crate::permission::path::is_below;
-use crate::protocol::ids::{AgentId, AgentName};
+use crate::permission::{Seat, View};
+use crate::protocol::ids::{AgentId, AgentName, TeamName};
 use crate::protocol::json::Json;
 use crate::protocol::op::Mode;
 use crate::settings::paths;
@@ -35,6 +38,8 @@ use crate::worktree::Worktree;
 /// What differs from agent to agent.
 pub struct Cradle {
     pub id: AgentId,
+    /// The team it is a member of, and its badge.
+    pub seat: Option<TeamSeat>,
     /// The name of its transcript; `None` for a lead.
     pub agent_id: Option<String>,
     /// By which name playbooks and others know it.
@@ -53,6 +58,13 @@ pub struct Cradle {
     pub durability: Durability,
 }
 
+/// The place of a teammate in its team.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TeamSeat {
+    pub team: TeamName,
+    pub color: Option<String>,
+}
+
 /// Puts an agent together.
 pub fn bear(office: &Office, crew: Arc<dyn Crew>, cradle: Cradle) -> Result<Agent, StoreError> {
     let (home, session) = (office.home(), &office.session);
@@ -65,15 +77,19 @@ pub fn bear(office: &Office, crew: Arc<dyn Crew>, cradle: Cradle) -> Result<Agen
         cwd: cradle.cwd.clone(),
         git_branch: office.git_branch.clone(),
         agent_id: cradle.agent_id.clone(),
-        team: None,
-        agent_name: None,
+        team: cradle.seat.as_ref().map(|seat| seat.team.to_string()),
+        agent_name: cradle.seat.as_ref().map(|_| cradle.id.name.to_string()),
     };
     let recorder = Recorder::open(&path, whose, cradle.durability)?;
     let (views, view) = watch::channel(Arc::new(cradle.view));
     let cx = ToolContext {
         me: cradle.id,
         chain: cradle.chain,
-        color: None,
+        color: cradle
+            .seat
+            .as_ref()
+            .and_then(|seat| seat.color.clone())
+            .or_else(|| cradle.birth.gear.color.clone()),
         session: session.clone(),
         cwd: Cwd::new(cradle.cwd),
         seen: cradle.seen,
@@ -89,10 +105,11 @@ pub fn bear(office: &Office, crew: Arc<dyn Crew>, cradle: Cradle) -> Result<Agen
         tools: cradle.tools,
         brain: cradle.brain,
         prefix: cradle.prefix,
+        offers: Offers::default(),
         caller: Caller {
             agent: cradle.called,
             agent_type: Some(cradle.birth.kind.clone()),
-            team: None,
+            team: cradle.seat.map(|seat| seat.team.to_string()),
             cwd: String::new(),
             purpose: cradle.purpose,
         },
@@ -104,6 +121,7 @@ pub fn bear(office: &Office, crew: Arc<dyn Crew>, cradle: Cradle) -> Result<Agen
         limits: cradle.limits,
         birth: cradle.birth,
         views,
+        planning: Mutex::default(),
         calls: AtomicU64::new(0),
         echo: cradle.echo.map(Mutex::new),
         life: Stop::new(),
@@ -150,6 +168,9 @@ pub fn subagent(office: &Office, parent: &Agent, up: Upbringing<'_>) -> Cradle {
     let cwd = up.site.cwd(parent);
     let mut view = View::clone(&parent.views.borrow());
     view.mode = child_mode(parent.mode(), definition.permission_mode);
+    view.seat = Seat::Teammate;
+    // A plan is its writer's own.
+    view.plan_file = None;
     move_to(&mut view, &cwd, &up.site);
     // What a definition takes away only in part.
     let in_part = definition.disallowed_tools.iter().filter(|text| text.contains('('));
@@ -157,7 +178,7 @@ pub fn subagent(office: &Office, parent: &Agent, up: Upbringing<'_>) -> Cradle {
     let limits = ToolLimits {
         tools: definition.tools.clone(),
         disallowed: definition.disallowed_tools.clone(),
-        planning: view.mode == Mode::Plan,
+        planning: true,
         ..ToolLimits::of(Role::Subagent)
     };
     let narrowed = office.tools.narrowed(&limits);
@@ -165,12 +186,16 @@ pub fn subagent(office: &Office, parent: &Agent, up: Upbringing<'_>) -> Cradle {
         tracing::warn!(agent = %definition.name, %warning, "a definition");
     }
     let tools = narrowed.tools;
-    let rosters = [agents_roster(office, &tools)];
+    let gear = Gear::of(definition, &office.project, &tools, &mut view);
+    let mut rosters = vec![agents_roster(office, &tools)];
+    rosters.extend(gear.words.iter().cloned());
     let reader = Reader::Subagent(&definition.prompt);
-    let prefix = prefix(reader, &tools, &view, &up.brain, &rosters);
+    let brain = with_effort(up.brain, definition.effort);
+    let prefix = prefix(reader, &tools, &view, &brain, &rosters);
     Cradle {
         chain: std::iter::once(own.clone()).chain(parent.cx.chain.iter().cloned()).collect(),
         id: own,
+        seat: None,
         called: up.name.unwrap_or_else(|| id.clone()),
         agent_id: Some(id),
         birth: Birth {
@@ -179,12 +204,13 @@ pub fn subagent(office: &Office, parent: &Agent, up: Upbringing<'_>) -> Cradle {
             depth: parent.birth.depth + 1,
             is_fork: false,
             may_spawn: definition.spawnable.clone(),
+            gear,
         },
         cwd,
         seen: parent.cx.seen.copied(),
         view,
         tools,
-        brain: up.brain,
+        brain,
         prefix,
         purpose: Purpose::Turn,
         limits: Limits { rounds: up.max_turns.or(definition.max_turns), ..parent.limits },
@@ -204,11 +230,15 @@ pub fn fork(
     let own = agent_id(office, &id);
     let cwd = site.cwd(parent);
     let mut view = View::clone(&parent.views.borrow());
-    view.mode = Mode::Bubble;
+    // Who only plans has nobody else change things either.
+    view.mode = if parent.mode() == Mode::Plan { Mode::Plan } else { Mode::Bubble };
+    view.plan_file = None;
     move_to(&mut view, &cwd, site);
+    let offer = parent.offer();
     Cradle {
         chain: std::iter::once(own.clone()).chain(parent.cx.chain.iter().cloned()).collect(),
         id: own,
+        seat: None,
         called: "fork".to_owned(),
         agent_id: Some(id),
         birth: Birth {
@@ -217,13 +247,14 @@ pub fn fork(
             depth: parent.birth.depth + 1,
             is_fork: true,
             may_spawn: None,
+            gear: Gear::default(),
         },
         cwd,
         seen: parent.cx.seen.copied(),
         view,
-        tools: parent.tools.clone(),
+        tools: offer.tools,
         brain: parent.brain.clone(),
-        prefix: Arc::clone(&parent.prefix),
+        prefix: offer.prefix,
         purpose: Purpose::Fork,
         limits: Limits { rounds: None, ..parent.limits },
         echo: None,
@@ -332,6 +363,10 @@ pub fn meta(agent: &Agent, more: &Meta<'_>) -> Value {
         members.insert("taskKind".to_owned(), json!("local_agent"));
         members.insert("model".to_owned(), json!(agent.brain.chosen.name()));
         members.insert("permissionMode".to_owned(), json!(agent.mode()));
+        let planning = agent.planning().clone();
+        if planning != Planning::default() {
+            members.insert(PLANNING.to_owned(), json!(planning));
+        }
         members.insert("cwd".to_owned(), json!(agent.cx.cwd.get().to_string_lossy()));
         members.insert("parent".to_owned(), json!(more.parent.name.to_string()));
         let slug = more.worktree.and_then(|tree| tree.path.file_name());

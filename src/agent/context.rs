@@ -7,6 +7,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 
+use super::budget::Purse;
+use super::gear::Gear;
+use super::offer::Offers;
+use super::planning::Planning;
 use super::queue::Queue;
 use super::rebuild::{LOST, Rebuilt, blocks_of, in_order, uses_of};
 use super::record::Recorder;
@@ -27,10 +31,12 @@ use crate::tools::{ToolContext, Use};
 /// One agent at work.
 pub struct Agent {
     pub cx: Arc<ToolContext>,
+    /// All it may ever have; see [`Agent::offer`] for those of the moment.
     pub tools: ToolSet,
     pub brain: Brain,
-    /// System prompt and tools as the model gets them; forks share it.
+    /// System prompt and tools as it began with them.
     pub prefix: Arc<Prefix>,
+    pub offers: Offers,
     pub caller: Caller,
     pub recorder: Recorder,
     pub queue: Arc<Queue>,
@@ -44,6 +50,8 @@ pub struct Agent {
     pub birth: Birth,
     /// Sets its mode, rules and directories.
     pub views: watch::Sender<Arc<View>>,
+    /// What it must not forget about its plan.
+    pub planning: Mutex<Planning>,
     /// Calls of tools so far.
     pub calls: AtomicU64,
     /// Where its words are written for others to read while it works.
@@ -62,6 +70,8 @@ pub struct Birth {
     pub is_fork: bool,
     /// Kinds of agents that it may start; `None` for all.
     pub may_spawn: Option<Vec<String>>,
+    /// What else its definition brings along.
+    pub gear: Gear,
 }
 
 /// The model an agent thinks with.
@@ -94,11 +104,17 @@ impl Default for Limits {
 pub struct Books {
     ledger: Mutex<Ledger>,
     limit_usd: Option<f64>,
+    pub purse: Purse,
 }
 
 impl Books {
     pub fn new(ledger: Ledger, limit_usd: Option<f64>) -> Self {
-        Self { ledger: Mutex::new(ledger), limit_usd }
+        Self { ledger: Mutex::new(ledger), limit_usd, purse: Purse::default() }
+    }
+
+    #[must_use]
+    pub fn with_purse(self, purse: Purse) -> Self {
+        Self { purse, ..self }
     }
 
     pub fn enter(&self, agent: &str, brain: &Brain, usage: Usage) {
@@ -107,6 +123,13 @@ impl Books {
 
     pub fn total(&self) -> Spent {
         self.lock().total()
+    }
+
+    /// What one agent has spent.
+    pub fn of(&self, agent: &str) -> Spent {
+        let ledger = self.lock();
+        let found = ledger.by_agent().find(|(name, _)| *name == agent);
+        found.map(|(_, spent)| *spent).unwrap_or_default()
     }
 
     pub fn ledger(&self) -> Ledger {
@@ -178,11 +201,18 @@ impl Agent {
         self.tell(Fact::Notice { level, text: text.into() });
     }
 
+    /// What its person should know when it starts.
+    pub fn tell_of_gear(&self) {
+        for text in &self.birth.gear.notices {
+            self.notice(Level::Warning, text.as_str());
+        }
+    }
+
     /// What the model is asked with the conversation as it is.
     pub fn request(&self, messages: Conversation, purpose: Option<Purpose>) -> Request {
         Request {
             model: self.brain.chosen.id.clone(),
-            prefix: Arc::clone(&self.prefix),
+            prefix: self.offer().prefix,
             messages,
             max_tokens: self.brain.max_tokens,
             sampling: Sampling::default(),
@@ -208,15 +238,6 @@ impl Agent {
 
     pub fn mode(&self) -> Mode {
         self.views.borrow().mode
-    }
-
-    pub fn set_mode(&self, mode: Mode) {
-        self.views.send_modify(|view| {
-            let mut changed = View::clone(view);
-            changed.mode = mode;
-            *view = Arc::new(changed);
-        });
-        self.tell(Fact::ModeChanged { mode });
     }
 
     pub fn set_said(&self, messages: Conversation) {

@@ -6,7 +6,7 @@ use tokio::sync::watch;
 
 use super::compact;
 use super::context::{Agent, Talk};
-use super::turn::{Outcome, turn};
+use super::turn::{Outcome, hear, turn};
 use crate::protocol::event::Level;
 
 /// What an agent is doing.
@@ -18,7 +18,7 @@ pub enum Doing {
 }
 
 /// Answers everything that comes into its queue until its life ends. Calls that were left open
-/// are made first.
+/// are made first. What it did not hear any more stands in its transcript for the day it goes on.
 pub async fn live(agent: Arc<Agent>, mut talk: Talk, doing: watch::Sender<Doing>) {
     let mut last = None;
     loop {
@@ -40,12 +40,16 @@ pub async fn live(agent: Arc<Agent>, mut talk: Talk, doing: watch::Sender<Doing>
         last = Some(outcome);
         doing.send_replace(Doing::Waiting { last: last.clone() });
     }
-    agent.queue.close();
+    let left = agent.queue.close();
+    // Behind calls that were never made it would look as if they had been.
+    if talk.pending.uses.is_empty() {
+        hear(&agent, &mut talk, left);
+    }
     doing.send_replace(Doing::Ended);
 }
 
 /// A wish to summarise that came while nothing else was going on.
-async fn shorten(agent: &Agent, talk: &mut Talk) {
+pub async fn shorten(agent: &Agent, talk: &mut Talk) {
     let Some(wishes) = agent.queue.take_compact() else { return };
     let shortened = compact::compact(agent, talk, wishes.as_deref(), &agent.life).await;
     if let Err(error) = shortened {

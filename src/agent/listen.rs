@@ -202,7 +202,7 @@ fn is_empty(block: &Block) -> bool {
 
 impl Reply {
     /// The event that tells of it.
-    pub fn fact(&self, usd: Option<f64>, window: Option<u64>) -> Fact {
+    pub fn fact(&self, usd: Option<f64>, own_usd: Option<f64>, window: Option<u64>) -> Fact {
         Fact::Spoke {
             id: self.id.clone(),
             model: self.model.clone(),
@@ -210,6 +210,7 @@ impl Reply {
             stop: self.stop_name(),
             usage: json!(self.usage),
             usd,
+            own_usd,
             context: self.usage.total(),
             window,
         }

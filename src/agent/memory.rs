@@ -99,7 +99,7 @@ impl Reader<'_> {
         if !real.is_file() || !self.seen.insert(format!("at {}", real.display())) {
             return;
         }
-        let mut text = match beginning(&real) {
+        let mut text = match beginning(&real, LARGEST_FILE + 1) {
             Ok(text) => text,
             Err(error) => return self.warn(format!("{}: {error}", path.display())),
         };
@@ -154,9 +154,9 @@ impl Reader<'_> {
 }
 
 /// A little more than is used, so that one can tell whether there is more.
-fn beginning(path: &Path) -> std::io::Result<String> {
+pub(super) fn beginning(path: &Path, most: u64) -> std::io::Result<String> {
     let mut bytes = Vec::new();
-    fs::File::open(path)?.take(LARGEST_FILE + 1).read_to_end(&mut bytes)?;
+    fs::File::open(path)?.take(most).read_to_end(&mut bytes)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 

@@ -1,16 +1,22 @@
 //! One agent: its conversation, its turns, its subagents.
 
+pub mod adopt;
+pub mod annals;
 pub mod born;
 pub mod brains;
+pub mod budget;
 pub mod compact;
 pub mod context;
 pub mod definition;
 pub mod fork;
+pub mod gear;
 pub mod life;
 mod listen;
 pub mod memory;
 mod notes;
+pub mod offer;
 pub mod office;
+pub mod planning;
 pub mod prompt;
 pub mod queue;
 pub mod rebuild;
@@ -18,7 +24,7 @@ pub mod record;
 pub mod report;
 mod revive;
 mod rounds;
-mod route;
+pub mod route;
 pub mod solo;
 pub mod spawn;
 pub mod tools;

@@ -17,6 +17,8 @@ pub enum Reader<'a> {
     Lead(Option<&'a str>),
     /// A subagent with the prompt of its definition.
     Subagent(&'a str),
+    /// A teammate, with what it is told of its team and the prompt of its definition.
+    Teammate(&'a str),
 }
 
 /// Where an agent works, found out once when it begins.
@@ -50,6 +52,7 @@ pub fn system(
     let main = match reader {
         Reader::Lead(None) => LEAD.to_owned(),
         Reader::Lead(Some(own)) => format!("{LEAD}\n# Your part\n\n{own}"),
+        Reader::Teammate(own) => own.to_owned(),
         Reader::Subagent(own) => format!("{own}\n\n{SUBAGENT}"),
     };
     let mut rest: Vec<String> = rosters.to_vec();

@@ -5,7 +5,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
+use super::solo::NEWS;
 use crate::model::Stop;
+use crate::protocol::ids::MessageId;
 use crate::protocol::op::When;
 
 /// Something that waits to be put into an agent's conversation.
@@ -14,9 +16,23 @@ pub struct Item {
     /// Counts up within a queue.
     pub id: u64,
     pub when: When,
+    pub rank: Rank,
     /// Whose words these are: `user`, or a name.
     pub from: String,
     pub text: String,
+    /// The message of an inbox that this is; it counts as read once it is in the transcript.
+    pub mail: Option<MessageId>,
+}
+
+/// In which order equally urgent things are served.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Rank {
+    User,
+    Shutdown,
+    Lead,
+    Peer,
+    /// A task that was claimed, and news of background work.
+    Work,
 }
 
 #[derive(Debug, Default)]
@@ -36,22 +52,58 @@ struct State {
     compact: Option<Option<String>>,
     /// The agent has ended and takes nothing more.
     closed: bool,
-    /// No turn goes on from here, not even one that is just about to begin.
+    /// No turn goes on from here, not even one that is just about to begin. News still come in,
+    /// for the transcript.
     halted: bool,
+    /// The turn that is going on ends after the tools that run now.
+    finishing: bool,
+    /// The person holds the agent: it takes nothing and asks nothing until they let go.
+    paused: bool,
+}
+
+impl Rank {
+    /// The rank of words that are no mail.
+    pub fn of(from: &str) -> Self {
+        if from == "user" { Self::User } else { Self::Work }
+    }
 }
 
 impl Queue {
     /// Puts something in. What is wanted *now* interrupts the turn that is going on. `None` when
     /// the agent has ended.
     pub fn push(&self, when: When, from: &str, text: String) -> Option<u64> {
+        self.push_told(when, from, text, |_| {})
+    }
+
+    /// As `push`; `tell` hears of it before the agent can.
+    pub fn push_told(
+        &self,
+        when: When,
+        from: &str,
+        text: String,
+        tell: impl FnOnce(u64),
+    ) -> Option<u64> {
+        let (rank, from) = (Rank::of(from), from.to_owned());
+        self.insert(Item { id: 0, when, rank, from, text, mail: None }, tell)
+    }
+
+    /// Puts a message of the agent's inbox in.
+    pub fn push_mail(&self, rank: Rank, from: &str, text: String, mail: MessageId) -> Option<u64> {
+        let (from, mail) = (from.to_owned(), Some(mail));
+        self.insert(Item { id: 0, when: When::Next, rank, from, text, mail }, |_| {})
+    }
+
+    fn insert(&self, item: Item, tell: impl FnOnce(u64)) -> Option<u64> {
         let mut state = self.state();
-        if state.closed {
+        if state.closed || (state.halted && item.from != NEWS) {
             return None;
         }
         state.last += 1;
-        let id = state.last;
-        let at = state.waiting.partition_point(|known| known.when <= when);
-        state.waiting.insert(at, Item { id, when, from: from.to_owned(), text });
+        let (id, when) = (state.last, item.when);
+        tell(id);
+        let place = (item.when, item.rank);
+        let at = state.waiting.partition_point(|known| (known.when, known.rank) <= place);
+        state.waiting.insert(at, Item { id, ..item });
         if when == When::Now
             && let Some(turn) = &state.turn
         {
@@ -86,13 +138,26 @@ impl Queue {
         std::mem::take(&mut state.waiting)
     }
 
+    /// Puts back what waited when the program ended.
+    pub fn restore(&self, items: Vec<Item>) {
+        let mut state = self.state();
+        let newest = items.iter().map(|item| item.id).max().unwrap_or_default();
+        state.last = state.last.max(newest);
+        state.waiting.extend(items);
+        state.waiting.sort_by_key(|item| item.when);
+        drop(state);
+        self.changed.notify_one();
+    }
+
     /// Everything that waits, the urgent first.
     pub fn take(&self) -> Vec<Item> {
         std::mem::take(&mut self.state().waiting)
     }
 
+    /// Whether nothing waits that begins a turn.
     pub fn is_empty(&self) -> bool {
-        self.state().waiting.is_empty()
+        let state = self.state();
+        state.halted || state.waiting.is_empty()
     }
 
     /// Waits until there is something to take. One agent waits on its queue.
@@ -102,9 +167,37 @@ impl Queue {
         }
     }
 
-    fn is_idle(&self) -> bool {
+    /// Whether nothing is to be done: nothing waits, and nobody wants a summary.
+    pub fn is_idle(&self) -> bool {
         let state = self.state();
-        state.waiting.is_empty() && state.compact.is_none()
+        state.halted || state.paused || (state.waiting.is_empty() && state.compact.is_none())
+    }
+
+    /// Holds the agent, or lets it go on. `false` when it was so already.
+    pub fn pause(&self, paused: bool) -> bool {
+        let before = std::mem::replace(&mut self.state().paused, paused);
+        self.changed.notify_one();
+        before != paused
+    }
+
+    pub fn is_paused(&self) -> bool {
+        self.state().paused
+    }
+
+    /// Ends the turn that is going on after the tools that run now, and every later one.
+    pub fn finish(&self) {
+        self.state().finishing = true;
+    }
+
+    pub fn is_finishing(&self) -> bool {
+        self.state().finishing
+    }
+
+    /// Waits until nobody holds the agent.
+    pub async fn unpaused(&self) {
+        while self.is_paused() {
+            self.changed.notified().await;
+        }
     }
 
     /// A turn begins; `stop` ends it.
@@ -131,12 +224,12 @@ impl Queue {
         }
     }
 
-    /// Ends the turn that is going on, and every later one at its beginning. What waits is
-    /// dropped, and nothing can be put in any more.
+    /// Ends the turn that is going on, and every later one at its beginning. Words that wait are
+    /// dropped, and none can be put in any more.
     pub fn halt(&self) {
         let mut state = self.state();
-        (state.closed, state.halted, state.compact) = (true, true, None);
-        state.waiting.clear();
+        (state.halted, state.compact) = (true, None);
+        state.waiting.retain(|item| item.from == NEWS);
         if let Some(turn) = &state.turn {
             turn.cancel();
         }
@@ -164,8 +257,12 @@ mod tests {
         assert!(!stop.is_cancelled());
         queue.push(When::Now, "user", "a".to_owned());
         assert!(stop.is_cancelled(), "now means now");
+        let mail = |id: &str| MessageId::of(Some(id), "", "", "");
+        queue.push_mail(Rank::Peer, "bob", "z".to_owned(), mail("1"));
+        queue.push_mail(Rank::Lead, "team-lead", "y".to_owned(), mail("2"));
+        queue.push_mail(Rank::Shutdown, "team-lead", "x".to_owned(), mail("3"));
         let order: String = queue.take().into_iter().map(|item| item.text).collect();
-        assert_eq!(order, "abcde");
+        assert_eq!(order, "abcxyzde", "the user, requests to end, the lead, peers, news");
         queue.turn_ends();
         assert!(queue.is_empty() && !queue.interrupt());
         assert!(queue.close_if_empty());

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::protocol::content::{Block, ChatMessage, Content, Known, Role};
+use crate::protocol::ids::MessageId;
 use crate::protocol::json;
 use crate::store::lines::{LineReader, Place};
 use crate::store::transcript;
@@ -231,6 +232,23 @@ fn settle(
 /// The result of a call whose end nobody saw.
 pub const LOST: &str = "Interrupted: the program ended while this ran. It was not run again; \
                         look at the state of things before going on.";
+
+/// The mail that stands in a transcript, on whatever branch and however long ago.
+pub fn mail_in(path: &Path) -> Result<Vec<MessageId>, StoreError> {
+    #[derive(Deserialize)]
+    struct Holds {
+        #[serde(default)]
+        mail: Vec<MessageId>,
+    }
+    let mut found = Vec::new();
+    let Some(mut reader) = LineReader::open(path, Place::default())? else { return Ok(found) };
+    while let Some(line) = reader.read()? {
+        if let Ok(holds) = line.parse(json::from_text::<Holds>) {
+            found.extend(holds.mail);
+        }
+    }
+    Ok(found)
+}
 
 /// Every result in the file, on whatever branch.
 fn all_results(path: &Path) -> HashMap<String, Block> {

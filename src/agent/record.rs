@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use crate::model::usage::Usage;
 use crate::protocol::content::{Block, ChatMessage, Role};
-use crate::protocol::ids::SessionId;
+use crate::protocol::ids::{MessageId, SessionId};
 use crate::protocol::json::Json;
 use crate::protocol::time::Stamp;
 use crate::store::transcript::Transcript;
@@ -74,6 +74,9 @@ struct Record<'a> {
     is_meta: bool,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     is_compact_summary: bool,
+    /// The messages of the inbox that this holds: they are not delivered again.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    mail: &'a [MessageId],
 }
 
 // The signature is serde's.
@@ -91,15 +94,25 @@ impl Recorder {
         self.transcript().path().to_owned()
     }
 
+    /// Whose transcript it is; `None` for a lead.
+    pub fn agent_id(&self) -> Option<&str> {
+        self.whose.agent_id.as_deref()
+    }
+
     /// Whether nothing was written yet.
     pub fn is_new(&self) -> bool {
         self.transcript().newest().is_none()
     }
 
-    /// Something said to the agent. Returns the record's uuid.
-    pub fn heard(&self, message: &ChatMessage, is_meta: bool) -> Result<String, StoreError> {
+    /// Something said to the agent, and which of it was mail. Returns the record's uuid.
+    pub fn heard(
+        &self,
+        message: &ChatMessage,
+        is_meta: bool,
+        mail: &[MessageId],
+    ) -> Result<String, StoreError> {
         let mut record = self.record("user", json!(message));
-        record.is_meta = is_meta;
+        (record.is_meta, record.mail) = (is_meta, mail);
         self.append(&record)
     }
 
@@ -157,7 +170,7 @@ impl Recorder {
         Ok(())
     }
 
-    fn record(&self, kind: &'static str, message: Value) -> Record<'_> {
+    fn record<'a>(&'a self, kind: &'static str, message: Value) -> Record<'a> {
         let whose = &self.whose;
         Record {
             parent_uuid: None,
@@ -178,6 +191,7 @@ impl Recorder {
             source: None,
             is_meta: false,
             is_compact_summary: false,
+            mail: &[],
         }
     }
 

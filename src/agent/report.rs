@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::context::{Agent, Talk};
 use super::turn::{End, Outcome, spoken};
-use crate::protocol::content::{Content, Role};
+use crate::protocol::content::{ChatMessage, Content, Role};
 use crate::tools::Output;
 use crate::tools::context::Wish;
 use crate::tools::shell::jobs::{self, Job};
@@ -32,11 +32,15 @@ pub struct Report {
 /// What an agent's work came to; `outcome` is nothing when it broke down.
 pub fn report(agent: &Agent, talk: &Talk, outcome: Option<Outcome>, took: Duration) -> Report {
     let (status, text, why) = match outcome {
-        None => (jobs::Status::Failed, last_words(talk), "it panicked; see the log".to_owned()),
+        None => (
+            jobs::Status::Failed,
+            last_words(talk.messages.messages()),
+            "it panicked; see the log".to_owned(),
+        ),
         Some(Outcome { end, text, .. }) => match end {
             End::Done => (jobs::Status::Completed, text, String::new()),
             End::Interrupted => (jobs::Status::Killed, text, "it was stopped".to_owned()),
-            End::MaxTurns | End::Budget { .. } | End::Failed(_) => {
+            End::MaxTurns | End::Budget { .. } | End::OverBudget(_) | End::Failed(_) => {
                 (jobs::Status::Failed, text, end.why())
             }
         },
@@ -57,8 +61,8 @@ pub fn report(agent: &Agent, talk: &Talk, outcome: Option<Outcome>, took: Durati
 }
 
 /// What it had said last, of a conversation that nobody ended.
-fn last_words(talk: &Talk) -> String {
-    let mut answers = talk.messages.messages().rev().filter(|one| one.role == Role::Assistant);
+pub fn last_words<'m>(messages: impl DoubleEndedIterator<Item = &'m ChatMessage>) -> String {
+    let mut answers = messages.rev().filter(|one| one.role == Role::Assistant);
     answers.next().map(spoken).unwrap_or_default()
 }
 

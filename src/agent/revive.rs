@@ -8,7 +8,8 @@ use serde_json::Value;
 
 use super::born::{self, Site, Upbringing};
 use super::context::{Agent, Talk};
-use super::rebuild::rebuild_branch;
+use super::office::Office;
+use super::rebuild::{Rebuilt, rebuild_branch};
 use super::route::trunks;
 use super::solo::Solo;
 use super::spawn::{Origin, Ready, bear, make_worktree, start};
@@ -17,6 +18,7 @@ use crate::protocol::op::When;
 use crate::store::{StoreError, transcript};
 use crate::tools::context::Wish;
 use crate::tools::{Call, Output};
+use crate::worktree::Worktree;
 
 /// How often, and after which pause, a transcript is tried whose writer is just leaving.
 const TRIES: u32 = 100;
@@ -42,7 +44,7 @@ pub async fn pass_on(
     let revived = async {
         let (ready, wish) = revive(solo, &sender, id, words).await?;
         let origin = Origin { use_id: &call.id, stop: &call.stop };
-        let started = start(solo, &sender, &origin, &wish, ready).await?;
+        let started = start(solo, &sender, &origin, ready).await?;
         Ok::<Output, String>(started.output(&wish))
     };
     let failed = |why| Output::failed(format!("`{}` cannot go on: {why}", id.name));
@@ -50,15 +52,27 @@ pub async fn pass_on(
 }
 
 /// What is known of an agent from beside its transcript.
-struct Known {
+pub struct Known {
     kind: String,
     description: String,
-    name: Option<String>,
+    pub name: Option<String>,
     model: Option<String>,
     cwd: Option<PathBuf>,
     worktree: Option<String>,
     parent: Option<String>,
-    depth: Option<u32>,
+    pub depth: Option<u32>,
+}
+
+/// What is known of an agent of this session.
+pub fn known_of(office: &Office, id: &AgentId) -> Result<Known, String> {
+    let meta = transcript::read_meta(&path_of(office, id)).map_err(|error| error.to_string())?;
+    let meta: Value = meta.and_then(|meta| meta.read().ok()).ok_or("nothing is known of it")?;
+    Ok(known(&meta))
+}
+
+pub fn path_of(office: &Office, id: &AgentId) -> PathBuf {
+    let own = id.name.to_string();
+    transcript::subagent_path(office.home(), &office.project, &office.session, &own)
 }
 
 fn known(meta: &Value) -> Known {
@@ -82,38 +96,8 @@ async fn revive(
     id: &AgentId,
     words: String,
 ) -> Result<(Ready, Wish), String> {
-    let office = &solo.office;
-    let own = id.name.to_string();
-    let path = transcript::subagent_path(office.home(), &office.project, &office.session, &own);
-    let meta = transcript::read_meta(&path).map_err(|error| error.to_string())?;
-    let meta: Value = meta.and_then(|meta| meta.read().ok()).ok_or("nothing is known of it")?;
-    let known = known(&meta);
-    // Whoever it came from, as long as they are there: it is their mode and tools that it has.
-    let parent = known.parent.as_deref().and_then(|parent| solo.find(parent));
-    let parent = parent.and_then(|parent| solo.agent(&parent)).unwrap_or(Arc::clone(sender));
-    // All of its last life is over.
-    drop(solo.seat(id).await);
-    let tree = match &known.worktree {
-        Some(slug) => Some(make_worktree(office, &office.project, slug).await?),
-        None => None,
-    };
-    let trunks = trunks(office, known.parent.as_deref());
-    let found = rebuild_branch(&path, &trunks).map_err(|error| error.to_string())?;
-    let mut tries = TRIES;
-    let agent = loop {
-        let site = match &tree {
-            Some(tree) => Site::Tree(tree),
-            None => known.cwd.clone().map_or(Site::Parents, Site::Dir),
-        };
-        match bear(solo, cradle(solo, &parent, &known, id, site)?) {
-            Ok(agent) => break agent,
-            Err(StoreError::InUse { .. }) if tries > 0 => {
-                tries -= 1;
-                tokio::time::sleep(PAUSE).await;
-            }
-            Err(error) => return Err(error.to_string()),
-        }
-    };
+    let known = known_of(&solo.office, id)?;
+    let Again { agent, worktree, found } = born_again(solo, sender, id, &known).await?;
     // Whatever it was at when it ended is not taken up again.
     let talk = Talk::recalled(found, |_| true);
     agent.queue.push(When::Next, &sender.cx.me.name.to_string(), words.clone());
@@ -124,9 +108,52 @@ async fn revive(
         background: true,
         ..Wish::default()
     };
-    let ready =
-        Ready { agent, talk, name: known.name, worktree: tree, background: true, trunk: None };
+    let ready = Ready { agent, talk, name: known.name, worktree, background: true, trunk: None };
     Ok((ready, wish))
+}
+
+/// An agent that was there before, with what it had said and heard.
+pub struct Again {
+    pub agent: Arc<Agent>,
+    pub worktree: Option<Worktree>,
+    pub found: Rebuilt,
+}
+
+/// Puts an agent together again. `other` stands in for a parent that is not there any more.
+pub async fn born_again(
+    solo: &Solo,
+    other: &Arc<Agent>,
+    id: &AgentId,
+    known: &Known,
+) -> Result<Again, String> {
+    let office = &solo.office;
+    // Whoever it came from, as long as they are there: it is their mode and tools that it has.
+    let parent = known.parent.as_deref().and_then(|parent| solo.find(parent));
+    let parent = parent.and_then(|parent| solo.agent(&parent)).unwrap_or(Arc::clone(other));
+    // All of its last life is over.
+    drop(solo.seat(id).await);
+    let tree = match &known.worktree {
+        Some(slug) => Some(make_worktree(office, &office.project, slug).await?),
+        None => None,
+    };
+    let trunks = trunks(office, known.parent.as_deref());
+    let found = rebuild_branch(&path_of(office, id), &trunks).map_err(|error| error.to_string())?;
+    let mut tries = TRIES;
+    let agent = loop {
+        let site = match &tree {
+            Some(tree) => Site::Tree(tree),
+            None => known.cwd.clone().map_or(Site::Parents, Site::Dir),
+        };
+        match bear(solo, cradle(solo, &parent, known, id, site)?) {
+            Ok(agent) => break agent,
+            Err(StoreError::InUse { .. }) if tries > 0 => {
+                tries -= 1;
+                tokio::time::sleep(PAUSE).await;
+            }
+            Err(error) => return Err(error.to_string()),
+        }
+    };
+    Ok(Again { agent, worktree: tree, found })
 }
 
 fn cradle(

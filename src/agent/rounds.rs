@@ -11,6 +11,7 @@ use crate::model::Stop;
 use crate::protocol::content::{Block, Content, Known};
 use crate::protocol::event::Level;
 use crate::tools::call::call;
+use crate::tools::registry::ToolSet;
 use crate::tools::{Output, Use};
 
 /// How many tools run at once.
@@ -22,19 +23,20 @@ const GRACE: Duration = Duration::from_secs(10);
 /// Runs the calls of one answer. However it ends, every call has its result.
 pub async fn run(agent: &Agent, uses: Vec<Use>, source: &str, stop: &Stop) -> Vec<Block> {
     let mut results = Vec::with_capacity(uses.len());
-    for group in groups(agent, uses) {
-        let running = group.into_iter().map(|wanted| one(agent, wanted, source, stop));
+    let tools = agent.offer().tools;
+    for group in groups(&tools, uses) {
+        let running = group.into_iter().map(|wanted| one(agent, &tools, wanted, source, stop));
         results.extend(stream::iter(running).buffered(ABREAST).collect::<Vec<_>>().await);
     }
     results
 }
 
 /// Neighbours that may run side by side are one group, all others are alone.
-fn groups(agent: &Agent, uses: Vec<Use>) -> Vec<Vec<Use>> {
+fn groups(tools: &ToolSet, uses: Vec<Use>) -> Vec<Vec<Use>> {
     let mut groups: Vec<Vec<Use>> = Vec::new();
     let mut joins = false;
     for wanted in uses {
-        let tool = agent.tools.get(&wanted.tool);
+        let tool = tools.get(&wanted.tool);
         let side_by_side = tool.is_none_or(|tool| tool.spec().side_by_side);
         match groups.last_mut() {
             Some(group) if joins && side_by_side => group.push(wanted),
@@ -45,15 +47,15 @@ fn groups(agent: &Agent, uses: Vec<Use>) -> Vec<Vec<Use>> {
     groups
 }
 
-async fn one(agent: &Agent, wanted: Use, source: &str, stop: &Stop) -> Block {
+async fn one(agent: &Agent, tools: &ToolSet, wanted: Use, source: &str, stop: &Stop) -> Block {
     let id = wanted.id.clone();
-    if let Some(tool) = agent.tools.get(&wanted.tool) {
+    if let Some(tool) = tools.get(&wanted.tool) {
         agent.echo(&format!("● {} {}", wanted.tool, tool.summary(&wanted.input)));
     }
     let output = if stop.is_cancelled() {
         Output::failed("Interrupted before it started.")
     } else {
-        finished(agent, wanted, stop).await
+        finished(agent, tools, wanted, stop).await
     };
     let data = output.data.clone();
     let block = result(&id, output);
@@ -64,13 +66,13 @@ async fn one(agent: &Agent, wanted: Use, source: &str, stop: &Stop) -> Block {
 }
 
 /// The output of a tool, also when it does not end although it was told to.
-async fn finished(agent: &Agent, wanted: Use, stop: &Stop) -> Output {
+async fn finished(agent: &Agent, tools: &ToolSet, wanted: Use, stop: &Stop) -> Output {
     let late = async {
         stop.cancelled().await;
         tokio::time::sleep(GRACE).await;
     };
     tokio::select! {
-        output = call(&agent.cx, &agent.tools, wanted, stop) => output,
+        output = call(&agent.cx, tools, wanted, stop) => output,
         () = late => Output::failed("Interrupted. What it had done by then is not known."),
     }
 }

@@ -1,12 +1,13 @@
 //! The crew of a session without a team: one lead, and the agents that it and they start.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use futures::StreamExt;
 use futures::future::BoxFuture;
 use tokio::sync::OwnedMutexGuard;
 
+use super::adopt::Adoptions;
 use super::context::Agent;
 use super::notes::notification;
 use super::office::Office;
@@ -17,17 +18,23 @@ use crate::model::request::{
 use crate::model::{Chunk, Stop};
 use crate::protocol::content::{ChatMessage, Known};
 use crate::protocol::event::Fact;
-use crate::protocol::ids::{AgentId, TeamDir};
+use crate::protocol::ids::{AgentId, AgentName, MessageId, TeamDir};
+use crate::protocol::message::Message;
 use crate::protocol::op::When;
+use crate::protocol::task::Task;
 use crate::tools::context::{Letter, LetterKind, Wish};
 use crate::tools::{Call, Crew, Note, Output, Place};
 
 pub struct Solo {
     pub office: Arc<Office>,
     own: Weak<Self>,
+    /// The crew that agents are given: a team where there can be one, else this one.
+    outer: OnceLock<Weak<dyn Crew>>,
     people: Mutex<People>,
     /// Held while an agent that has ended is woken.
     pub revivals: tokio::sync::Mutex<()>,
+    /// Agents of an earlier process that the calls of theirs who go on still wait for.
+    pub adopted: Adoptions,
 }
 
 /// Whose words news of background work are.
@@ -47,14 +54,30 @@ impl Solo {
         Arc::new_cyclic(|own| Self {
             office,
             own: own.clone(),
+            outer: OnceLock::new(),
             people: Mutex::default(),
             revivals: tokio::sync::Mutex::default(),
+            adopted: Adoptions::default(),
         })
     }
 
     /// Itself, for those who outlive the call.
     pub fn own(&self) -> Option<Arc<Self>> {
         self.own.upgrade()
+    }
+
+    /// Has agents reach each other through `crew` from now on.
+    pub fn work_for(&self, crew: Weak<dyn Crew>) {
+        // Whoever asks twice asks for the same.
+        let _ = self.outer.set(crew);
+    }
+
+    /// The crew as its agents see it.
+    pub fn crew(&self) -> Option<Arc<dyn Crew>> {
+        match self.outer.get() {
+            Some(outer) => outer.upgrade(),
+            None => self.own().map(|own| own as Arc<dyn Crew>),
+        }
     }
 
     pub fn enter(&self, agent: &Arc<Agent>, name: Option<&str>) {
@@ -122,9 +145,9 @@ impl Solo {
     /// Puts words into an agent's queue, visibly. `false` when it has ended.
     pub fn queue(&self, to: &AgentId, when: When, from: &str, text: String) -> bool {
         let Some(agent) = self.agent(to) else { return false };
-        let Some(id) = agent.queue.push(when, from, text.clone()) else { return false };
-        agent.tell(Fact::Queued { id, when, from: from.to_owned(), text });
-        true
+        let told = text.clone();
+        let tell = |id| agent.tell(Fact::Queued { id, when, from: from.to_owned(), text: told });
+        agent.queue.push_told(when, from, text, tell).is_some()
     }
 
     fn people(&self) -> MutexGuard<'_, People> {
@@ -217,9 +240,19 @@ impl Crew for Solo {
         route::kind_of(&self.office, is_fork, wanted)
     }
 
+    fn has_begun(&self, by: &AgentId, use_id: &str) -> bool {
+        self.adopted.has(by, use_id)
+    }
+
     fn spawn<'a>(&'a self, by: &'a AgentId, call: &'a Call, wish: Wish) -> BoxFuture<'a, Output> {
         Box::pin(spawn::spawn(self, by, call, wish))
     }
+
+    fn delivered(&self, _: &AgentId, _: Vec<MessageId>) {}
+
+    fn task_changed(&self, _: &AgentId, _: Option<&Task>) {}
+
+    fn mail_sent(&self, _: &AgentName, _: &Message) {}
 
     fn send<'a>(
         &'a self,

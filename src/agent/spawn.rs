@@ -20,22 +20,23 @@ use super::definition::{Definition, Isolation};
 use super::fork::branch;
 use super::office::Office;
 use super::queue::Item;
+use super::rebuild::uses_of;
 use super::report::{
     Report, completed, end_of, job_status, launched, parting, report, result_of, working_in,
 };
 use super::revive;
 use super::route::{Route, may_go_deeper, route};
 use super::solo::{NEWS, Solo};
-use super::turn::{End, Outcome, hear, turn};
+use super::turn::{End, Outcome, hear, spoken, turn};
 use crate::model::Stop;
-use crate::protocol::content::ChatMessage;
+use crate::protocol::content::{ChatMessage, Role};
 use crate::protocol::event::{AgentAbout, Fact, Level};
 use crate::protocol::ids::AgentId;
 use crate::protocol::op::When;
 use crate::store::StoreError;
 use crate::tools::context::Wish;
 use crate::tools::shell::jobs::{Job, Kind, Plan};
-use crate::tools::{Call, Crew, Output};
+use crate::tools::{Call, Output};
 use crate::worktree::{self, Worktree};
 
 const FORK: &str = include_str!("../../assets/prompts/fork.md");
@@ -49,6 +50,13 @@ pub struct Ready {
     pub background: bool,
     /// The record of its parent's transcript that a fork's conversation follows.
     pub trunk: Option<String>,
+}
+
+/// An agent that works.
+pub struct AtWork {
+    pub agent: Arc<Agent>,
+    pub job: Arc<Job>,
+    told: oneshot::Receiver<Report>,
 }
 
 /// Who started an agent: a call, or a part of the program that acts like one.
@@ -75,6 +83,9 @@ impl Started {
 
 /// What the Agent tool does.
 pub async fn spawn(solo: &Solo, by: &AgentId, call: &Call, wish: Wish) -> Output {
+    if let Some(adopted) = solo.adopted.take(by, &call.id) {
+        return adopted.output(solo, call, &wish).await;
+    }
     let Some(parent) = solo.agent(by) else {
         return Output::failed("This agent has ended.");
     };
@@ -89,7 +100,7 @@ pub async fn spawn(solo: &Solo, by: &AgentId, call: &Call, wish: Wish) -> Output
         let route = route(&solo.office, &parent, wish.kind.as_deref())?;
         let ready = prepare(solo, &parent, &wish, route).await?;
         let origin = Origin { use_id: &call.id, stop: &call.stop };
-        start(solo, &parent, &origin, &wish, ready).await
+        start(solo, &parent, &origin, ready).await
     };
     started.await.map_or_else(Output::failed, |started| started.output(&wish))
 }
@@ -107,7 +118,7 @@ pub async fn run_as_subagent(
     may_go_deeper(&solo.office, &parent)?;
     let ready = prepare(solo, &parent, wish, Route::Named(Box::new(definition))).await?;
     let use_id = format!("run-{}", ready.agent.cx.me.name);
-    start(solo, &parent, &Origin { use_id: &use_id, stop }, wish, ready).await
+    start(solo, &parent, &Origin { use_id: &use_id, stop }, ready).await
 }
 
 async fn prepare(
@@ -193,15 +204,15 @@ pub fn bear(solo: &Solo, mut cradle: Cradle) -> Result<Arc<Agent>, StoreError> {
     let id = cradle.agent_id.clone().unwrap_or_default();
     let failed = |path: &Path, error| StoreError::io("open", path, error);
     let over = || failed(Path::new(&id), io::Error::other("the session has ended"));
-    let crew = solo.own().ok_or_else(over)?;
+    let crew = solo.crew().ok_or_else(over)?;
     let path = output_path(solo, &id).map_err(|error| failed(Path::new(&id), error))?;
     let file = OpenOptions::new().create(true).append(true).mode(0o600).open(&path);
     cradle.echo = Some(file.map_err(|error| failed(&path, error))?);
-    born::bear(&solo.office, crew as Arc<dyn Crew>, cradle).map(Arc::new)
+    born::bear(&solo.office, crew, cradle).map(Arc::new)
 }
 
 /// Where the words of an agent can be read while it works.
-fn output_path(solo: &Solo, id: &str) -> io::Result<PathBuf> {
+pub fn output_path(solo: &Solo, id: &str) -> io::Result<PathBuf> {
     let outputs = solo.office.shell.outputs(&solo.office.project)?;
     Ok(outputs.join(format!("{id}.output")))
 }
@@ -226,30 +237,41 @@ pub async fn start(
     solo: &Solo,
     parent: &Agent,
     origin: &Origin<'_>,
-    wish: &Wish,
     ready: Ready,
 ) -> Result<Started, String> {
+    let background = ready.background;
+    let at_work = set_to_work(solo, &parent.cx.me, origin.use_id, ready).await?;
+    match background {
+        true => Ok(at_work.behind()),
+        false => at_work.wait(solo, origin).await,
+    }
+}
+
+/// Sets an agent to work for `parent`, whose call `use_id` wanted it.
+pub async fn set_to_work(
+    solo: &Solo,
+    parent: &AgentId,
+    use_id: &str,
+    ready: Ready,
+) -> Result<AtWork, String> {
     let crew = solo.own().ok_or("The session has ended.")?;
     let agent = Arc::clone(&ready.agent);
     let id = agent.cx.me.name.to_string();
-    let output = output_path(solo, &id).map_err(|error| error.to_string())?;
     let plan = Plan {
-        id: id.clone(),
-        use_id: origin.use_id.to_owned(),
-        owner: parent.cx.me.clone(),
+        use_id: use_id.to_owned(),
+        owner: parent.clone(),
         kind: Kind::Agent,
-        description: wish.description.clone(),
-        output: output.clone(),
+        description: agent.birth.description.clone(),
+        output: output_path(solo, &id).map_err(|error| error.to_string())?,
+        id,
     };
-    let background = ready.background;
     let seat = solo.seat(&agent.cx.me).await;
-    let job = solo.office.shell.jobs().add(plan, &(Arc::clone(&crew) as Arc<dyn Crew>), background);
-    agent.tell(Fact::AgentStarted { about: Box::new(about(parent, origin, wish, &ready)) });
-    let meta = born::Meta {
-        name: ready.name.as_deref(),
-        parent: &parent.cx.me,
-        worktree: ready.worktree.as_ref(),
-    };
+    let outer = solo.crew().ok_or("The session has ended.")?;
+    let job = solo.office.shell.jobs().add(plan, &outer, ready.background);
+    agent.tell(Fact::AgentStarted { about: Box::new(about(parent, use_id, &ready)) });
+    agent.tell_of_gear();
+    let meta =
+        born::Meta { name: ready.name.as_deref(), parent, worktree: ready.worktree.as_ref() };
     if let Err(error) = born::write_meta(&solo.office, &agent, &meta) {
         agent.notice(Level::Warning, format!("It cannot be continued later: {error}"));
     }
@@ -266,66 +288,68 @@ pub async fn start(
             () = working => {}
         }
     });
-    if background {
-        return Ok(Started::Behind { id, output });
-    }
-    wait(solo, origin, &agent, &job, told).await
+    Ok(AtWork { agent, job, told })
 }
 
-fn about(parent: &Agent, origin: &Origin<'_>, wish: &Wish, ready: &Ready) -> AgentAbout {
+fn about(parent: &AgentId, use_id: &str, ready: &Ready) -> AgentAbout {
     let agent = &ready.agent;
     AgentAbout {
         agent_type: agent.birth.kind.clone(),
-        description: wish.description.clone(),
+        description: agent.birth.description.clone(),
         model: agent.brain.chosen.name(),
         mode: agent.mode(),
         cwd: agent.cx.cwd.get().to_string_lossy().into_owned(),
-        color: None,
-        parent: Some(parent.cx.me.clone()),
-        use_id: Some(origin.use_id.to_owned()),
+        color: agent.cx.color.clone(),
+        parent: Some(parent.clone()),
+        use_id: Some(use_id.to_owned()),
         background: ready.background,
     }
 }
 
-/// Waits for an agent, until it is sent to the background.
-async fn wait(
-    solo: &Solo,
-    origin: &Origin<'_>,
-    agent: &Agent,
-    job: &Arc<Job>,
-    mut told: oneshot::Receiver<Report>,
-) -> Result<Started, String> {
-    let id = agent.cx.me.name.to_string();
-    let behind = |id| Started::Behind { id, output: job.plan.output.clone() };
-    let mut moves = job.moves();
-    let patience = solo.office.policy.auto_background_after;
-    let impatient = async {
-        match patience {
-            Some(limit) => tokio::time::sleep(limit).await,
-            None => std::future::pending().await,
-        }
-    };
-    tokio::pin!(impatient);
-    let mut patient = true;
-    loop {
-        tokio::select! {
-            biased;
-            report = &mut told => return match report {
-                // Unless its owner was told already, because it had been sent to the background.
-                Ok(report) if job.claim() => Ok(Started::Ended { id, report: Box::new(report) }),
-                Ok(_) => Ok(behind(id)),
-                Err(_) => Err("The agent vanished; see the log.".to_owned()),
-            },
-            _ = moves.wait_for(|behind| *behind) => {
-                // It may have ended just before it was sent there.
-                job.announce();
-                return Ok(behind(id));
+impl AtWork {
+    /// For whoever does not wait for it.
+    pub fn behind(&self) -> Started {
+        let id = self.agent.cx.me.name.to_string();
+        Started::Behind { id, output: self.job.plan.output.clone() }
+    }
+
+    /// Waits for its end, or until it is sent to the background.
+    pub async fn wait(mut self, solo: &Solo, origin: &Origin<'_>) -> Result<Started, String> {
+        let id = self.agent.cx.me.name.to_string();
+        let mut moves = self.job.moves();
+        let patience = solo.office.policy.auto_background_after;
+        let impatient = async {
+            match patience {
+                Some(limit) => tokio::time::sleep(limit).await,
+                None => std::future::pending().await,
             }
-            () = &mut impatient, if patient => {
-                patient = false;
-                solo.office.shell.jobs().to_background(origin.use_id);
+        };
+        tokio::pin!(impatient);
+        let mut patient = true;
+        let life = self.agent.life.clone();
+        loop {
+            tokio::select! {
+                biased;
+                report = &mut self.told => return match report {
+                    // Unless its owner was told already, because it had been sent to the
+                    // background.
+                    Ok(report) if self.job.claim() => {
+                        Ok(Started::Ended { id, report: Box::new(report) })
+                    }
+                    Ok(_) => Ok(self.behind()),
+                    Err(_) => Err("The agent vanished; see the log.".to_owned()),
+                },
+                _ = moves.wait_for(|behind| *behind) => {
+                    // It may have ended just before it was sent there.
+                    self.job.announce();
+                    return Ok(self.behind());
+                }
+                () = &mut impatient, if patient => {
+                    patient = false;
+                    solo.office.shell.jobs().to_background(origin.use_id);
+                }
+                () = origin.stop.cancelled(), if !life.is_cancelled() => life.cancel(),
             }
-            () = origin.stop.cancelled(), if !agent.life.is_cancelled() => agent.life.cancel(),
         }
     }
 }
@@ -348,7 +372,10 @@ async fn work(
         life.cancel();
     });
     begin(&agent, &talk, trunk.as_deref());
-    let outcome = AssertUnwindSafe(labour(&agent, &mut talk)).catch_unwind().await;
+    let outcome = match finished(&agent, &talk) {
+        Some(outcome) => Ok(outcome),
+        None => AssertUnwindSafe(labour(&agent, &mut talk)).catch_unwind().await,
+    };
     link.abort();
     let mut report = report(&agent, &talk, outcome.ok(), since.elapsed());
     let unread = leave_behind(&crew, &agent, &mut talk);
@@ -372,6 +399,17 @@ async fn work(
     drop(held);
     // Nobody listens when it was sent to the background.
     let _ = tell.send(report);
+}
+
+/// What an agent came to that had said all it had to say when the program ended.
+fn finished(agent: &Agent, talk: &Talk) -> Option<Outcome> {
+    let last = talk.messages.messages().next_back()?;
+    let is_over = last.role == Role::Assistant && uses_of(last).is_empty();
+    (is_over && agent.queue.close_if_empty()).then(|| Outcome {
+        end: End::Done,
+        text: spoken(last),
+        rounds: 0,
+    })
 }
 
 /// Turns until nothing waits: a message may arrive while the last one ends.
@@ -413,7 +451,7 @@ fn begin(agent: &Agent, talk: &Talk, trunk: Option<&str>) {
     }
     let written = match trunk {
         Some(record) => agent.recorder.branched(last, record),
-        None => agent.recorder.heard(last, false),
+        None => agent.recorder.heard(last, false, &[]),
     };
     if let Err(error) = written {
         agent.notice(Level::Error, format!("The prompt is not in the transcript: {error}"));

@@ -7,16 +7,22 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use super::compact;
 use super::context::{Agent, Pending, Talk};
 use super::listen::{Broken, Reply, listen};
 use super::queue::Item;
 use super::rebuild::{blocks_of, in_order, uses_of};
 use super::record::AnswerFacts;
 use super::rounds;
+use super::{budget, compact};
 use crate::model::{ModelError, Stop, StopReason};
+use crate::protocol::ask::dollars;
 use crate::protocol::content::{Block, ChatMessage, Content, Known};
 use crate::protocol::event::{Fact, Level};
+use crate::protocol::ids::MessageId;
+use crate::protocol::op::Mode;
+
+/// Whose words mail is.
+pub const MAIL: &str = "mail";
 
 /// How a turn ended.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,6 +35,8 @@ pub enum End {
         spent: f64,
         limit: f64,
     },
+    /// A budget of the settings is spent; which, and how much of it.
+    OverBudget(String),
     Failed(ModelError),
 }
 
@@ -38,7 +46,7 @@ impl End {
             Self::Done => "done",
             Self::Interrupted => "interrupted",
             Self::MaxTurns => "max_turns",
-            Self::Budget { .. } => "budget",
+            Self::Budget { .. } | Self::OverBudget(_) => "budget",
             Self::Failed(_) => "failed",
         }
     }
@@ -47,7 +55,10 @@ impl End {
         match self {
             Self::Done | Self::Interrupted => String::new(),
             Self::MaxTurns => "it took as many turns as it may".to_owned(),
-            Self::Budget { spent, limit } => format!("${spent:.4} of ${limit:.4} are spent"),
+            Self::Budget { spent, limit } => {
+                format!("{} of {} are spent", dollars(*spent), dollars(*limit))
+            }
+            Self::OverBudget(why) => why.clone(),
             Self::Failed(error) => error.to_string(),
         }
     }
@@ -62,6 +73,9 @@ pub struct Outcome {
     pub rounds: u32,
 }
 
+/// What a lead that only coordinates is reminded of after each round of tools.
+const DELEGATE: &str = include_str!("../../assets/prompts/delegate.md");
+
 /// How often an answer that was cut off by its length is asked to go on.
 const MOST_CONTINUED: u32 = 3;
 
@@ -71,7 +85,8 @@ pub async fn turn(agent: &Agent, talk: &mut Talk) -> Outcome {
     let stop = agent.life.child_token();
     agent.queue.turn_begins(stop.clone());
     agent.tell(Fact::TurnStarted);
-    let mut round = Round { agent, talk, stop, rounds: 0, continued: 0, text: String::new() };
+    let mut round =
+        Round { agent, talk, stop, since, rounds: 0, continued: 0, text: String::new() };
     let end = round.go().await;
     if end == End::Interrupted && !agent.life.is_cancelled() {
         let text = "[The user interrupted you here.]".to_owned();
@@ -79,6 +94,7 @@ pub async fn turn(agent: &Agent, talk: &mut Talk) -> Outcome {
     }
     let outcome = Outcome { end, text: round.text, rounds: round.rounds };
     agent.queue.turn_ends();
+    agent.books.purse.worked(&agent.cx.me.to_string(), since.elapsed());
     agent.tell(Fact::TurnEnded {
         outcome: outcome.end.as_str().to_owned(),
         why: outcome.end.why(),
@@ -92,6 +108,7 @@ struct Round<'a> {
     agent: &'a Agent,
     talk: &'a mut Talk,
     stop: Stop,
+    since: Instant,
     rounds: u32,
     continued: u32,
     text: String,
@@ -99,10 +116,29 @@ struct Round<'a> {
 
 impl Round<'_> {
     async fn go(&mut self) -> End {
+        // What is said before the results of open calls would tear them from their calls.
+        if self.talk.pending.uses.is_empty()
+            && let Some(text) = self.agent.plan_reminder()
+        {
+            say(self.agent, self.talk, "system", vec![text], vec![]);
+        }
         let mut results = self.take_up().await;
         loop {
             self.deliver(std::mem::take(&mut results));
+            if self.agent.queue.is_finishing() {
+                return End::Done;
+            }
+            if self.agent.queue.is_paused() {
+                tokio::select! {
+                    () = self.agent.queue.unpaused() => {}
+                    () = self.stop.cancelled() => {}
+                }
+                self.deliver(Vec::new());
+            }
             if let Some(end) = self.limit() {
+                return end;
+            }
+            if let Some(end) = budget::check(self.agent, self.since, &self.stop).await {
                 return end;
             }
             let reply = match self.answer().await {
@@ -147,9 +183,13 @@ impl Round<'_> {
                 Fact::Heard { from: "tools".to_owned(), message: message.clone(), queued: vec![] };
             self.agent.tell(fact);
             self.talk.messages.push(message);
+            if self.agent.mode() == Mode::Delegate && !self.stop.is_cancelled() {
+                say(self.agent, self.talk, "system", vec![DELEGATE.trim().to_owned()], vec![]);
+            }
         }
         // What is said to an agent that was just interrupted waits for its next turn.
-        if !self.stop.is_cancelled() {
+        let held = self.agent.queue.is_paused() || self.agent.queue.is_finishing();
+        if !self.stop.is_cancelled() && !held {
             hear(self.agent, self.talk, self.agent.queue.take());
         }
     }
@@ -257,7 +297,9 @@ impl Round<'_> {
         });
         let total = agent.books.total();
         let usd = (total.unpriced == 0).then_some(total.usd);
-        agent.tell(reply.fact(usd, agent.brain.chosen.facts.window));
+        let own = agent.books.of(&agent.cx.me.to_string());
+        let own_usd = (own.unpriced == 0).then_some(own.usd);
+        agent.tell(reply.fact(usd, own_usd, agent.brain.chosen.facts.window));
         let text = spoken(&reply.message);
         if !text.is_empty() {
             agent.echo(&text);
@@ -312,13 +354,21 @@ pub fn spoken(message: &ChatMessage) -> String {
     texts.collect::<Vec<_>>().join("\n")
 }
 
-/// Puts what waited into the conversation.
+/// Puts what waited into the conversation. All mail is one message, each letter in its frame.
 pub fn hear(agent: &Agent, talk: &mut Talk, items: Vec<Item>) {
-    for group in items.chunk_by(|one, two| one.from == two.from) {
-        let Some(first) = group.first() else { continue };
-        let texts = group.iter().map(|item| item.text.clone()).collect();
-        let ids = group.iter().map(|item| item.id).collect();
-        say(agent, talk, &first.from, texts, ids);
+    let group = |item: &Item| if item.mail.is_some() { MAIL.to_owned() } else { item.from.clone() };
+    for items in items.chunk_by(|one, two| group(one) == group(two)) {
+        let Some(first) = items.first() else { continue };
+        let texts: Vec<String> = items.iter().map(|item| item.text.clone()).collect();
+        let ids = items.iter().map(|item| item.id).collect();
+        let mail: Vec<MessageId> = items.iter().filter_map(|item| item.mail.clone()).collect();
+        match mail.is_empty() {
+            true => say(agent, talk, &first.from, texts, ids),
+            false => {
+                put(agent, talk, MAIL, ChatMessage::user(texts.join("\n\n")), ids, &mail);
+                agent.cx.crew.delivered(&agent.cx.me, mail);
+            }
+        }
     }
 }
 
@@ -328,7 +378,18 @@ pub fn say(agent: &Agent, talk: &mut Talk, from: &str, texts: Vec<String>, queue
         Ok([text]) => ChatMessage::user(text),
         Err(texts) => ChatMessage::results(texts.into_iter().map(Block::text).collect()),
     };
-    if let Err(error) = agent.recorder.heard(&message, from != "user") {
+    put(agent, talk, from, message, queued, &[]);
+}
+
+fn put(
+    agent: &Agent,
+    talk: &mut Talk,
+    from: &str,
+    message: ChatMessage,
+    queued: Vec<u64>,
+    mail: &[MessageId],
+) {
+    if let Err(error) = agent.recorder.heard(&message, from != "user", mail) {
         agent.notice(Level::Error, format!("A message is not in the transcript: {error}"));
     }
     agent.tell(Fact::Heard { from: from.to_owned(), message: message.clone(), queued });

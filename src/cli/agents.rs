@@ -1,10 +1,11 @@
 //! `quarterdeck agents`: the kinds of agents that there are here.
 
 use std::env;
+use std::path::PathBuf;
 
+use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
 
-use super::args::{AgentsCommand, AgentsFrom};
 use super::failure::Failure;
 use super::out::{Out, table};
 use crate::agent::definition::{Catalog, Definition, McpServer, Source, Sources};
@@ -12,6 +13,32 @@ use crate::permission::view::mode_name;
 
 /// As much of a description as a list shows.
 const SHORT: usize = 72;
+
+#[derive(Debug, Subcommand)]
+pub enum AgentsCommand {
+    /// All kinds of agents, and where each is defined; what is wrong with a file is on stderr
+    List {
+        #[command(flatten)]
+        from: AgentsFrom,
+    },
+    /// One kind of agent with all its fields and its prompt
+    Show {
+        /// Its name; the case of letters does not matter
+        name: String,
+        #[command(flatten)]
+        from: AgentsFrom,
+    },
+}
+
+#[derive(Debug, Args)]
+pub struct AgentsFrom {
+    /// More agents: a JSON object of names, each with `description`, `prompt` and other fields
+    #[arg(long, value_name = "JSON")]
+    pub agents: Option<String>,
+    /// The project [default: the current directory]
+    #[arg(long, value_name = "DIR")]
+    pub cwd: Option<PathBuf>,
+}
 
 pub fn run(command: &AgentsCommand, out: &mut Out) -> Result<(), Failure> {
     match command {

@@ -1,27 +1,29 @@
 //! What can be typed. The texts here are the manual.
 
+mod team;
+
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand};
+
+pub use team::{Join, TeamCommand};
 
 /// Command a team of coding agents from one terminal.
 ///
-/// So far agents work without a screen: `run` has a lead do something, with tools and with agents
-/// of its own. The other commands show and change what they work with: teams, tasks and mail in the
-/// files that the ecosystem uses, models, permissions, open questions.
+/// Without a command it opens the console: a lead to talk to, its team, their tasks and questions.
+/// `run` works without a screen. The other commands show and change what agents work with.
 #[derive(Debug, Parser)]
 #[command(
     name = "quarterdeck",
     version,
     propagate_version = true,
     after_help = "Exit codes: 0 done; 1 the answer is no (not found, refused); 2 wrong usage or \
-                  bad input; 130 interrupted.\n\nEnvironment: QUARTERDECK_HOME (the home directory), \
-                  QUARTERDECK_MODEL, ANTHROPIC_API_KEY, ANTHROPIC_AUTH_TOKEN, \
-                  ANTHROPIC_BASE_URL, ANTHROPIC_BETAS, OPENAI_API_KEY, OPENAI_BASE_URL (the model), \
-                  QUARTERDECK_STALL_SECS (how long a model's server may be silent; 90), \
-                  QUARTERDECK_TRIES (how often it is asked in all; 10), QUARTERDECK_RETRY_MS (the \
-                  first wait in between; 500), \
-                  HTTPS_PROXY, HTTP_PROXY, NO_PROXY, \
+                  bad input; 130 interrupted.\n\nEnvironment: QUARTERDECK_HOME (the home \
+                  directory), QUARTERDECK_MODEL, ANTHROPIC_API_KEY, ANTHROPIC_AUTH_TOKEN, \
+                  ANTHROPIC_BASE_URL, ANTHROPIC_BETAS, OPENAI_API_KEY, OPENAI_BASE_URL (the \
+                  model), QUARTERDECK_STALL_SECS (how long a model's server may be silent; 90), \
+                  QUARTERDECK_TRIES (how often it is asked in all; 10), QUARTERDECK_RETRY_MS \
+                  (the first wait in between; 500), HTTPS_PROXY, HTTP_PROXY, NO_PROXY, \
                   QUARTERDECK_LOG (what is logged: error, warn, info, debug), \
                   QUARTERDECK_FSYNC=1 (every write survives a power failure)."
 )]
@@ -32,12 +34,22 @@ pub struct Cli {
     /// Print one JSON value (with --follow and --lines: one per line) instead of text
     #[arg(long, global = true)]
     pub json: bool,
+    #[command(flatten)]
+    pub console: super::console::ConsoleArgs,
     #[command(subcommand)]
     pub command: Option<Command>,
 }
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Open the console; the same as no command
+    Console(Box<super::console::ConsoleArgs>),
+    /// The rehearsal: a scripted team fixes a small program; needs no key
+    Demo(super::demo::Demo),
+    /// Watch a recorded session again, or write it as Markdown
+    Replay(Box<super::replay::Replay>),
+    /// A picture of the console on a scripted session, without a terminal
+    Screenshot(Box<super::screenshot::Screenshot>),
     /// Have the lead do something, without a screen
     Run(Box<super::run::args::Run>),
     /// Teams and who is in them
@@ -67,19 +79,19 @@ pub enum Command {
     Worktree(WorktreeCommand),
     /// The kinds of agents that there are
     #[command(subcommand)]
-    Agents(AgentsCommand),
+    Agents(super::agents::AgentsCommand),
 }
 
 #[derive(Debug, Subcommand)]
 pub enum AsksCommand {
     /// What waits for an answer, oldest first
     List {
-        /// The session: its id, the beginning of it, or `latest`
+        /// The session: its id, the beginning of it, `latest`, or the name of its team
         session: String,
     },
     /// One ask with its choices, open or settled
     Show {
-        /// The session: its id, the beginning of it, or `latest`
+        /// The session: its id, the beginning of it, `latest`, or the name of its team
         session: String,
         /// The ask: its id or the beginning of it
         ask: String,
@@ -91,7 +103,7 @@ pub enum AsksCommand {
     /// A TEXT is the number or the label of an option, or words of your own. Where several options
     /// may be taken, `|` stands between them: `asks answer latest ID 2 'tests|docs'`.
     Answer {
-        /// The session: its id, the beginning of it, or `latest`
+        /// The session: its id, the beginning of it, `latest`, or the name of its team
         session: String,
         /// The ask: its id or the beginning of it
         ask: String,
@@ -101,7 +113,7 @@ pub enum AsksCommand {
     },
     /// Say no
     Deny {
-        /// The session: its id, the beginning of it, or `latest`
+        /// The session: its id, the beginning of it, `latest`, or the name of its team
         session: String,
         /// The ask: its id or the beginning of it
         ask: String,
@@ -113,11 +125,11 @@ pub enum AsksCommand {
 
 #[derive(Debug, Args)]
 pub struct Approve {
-    /// The session: its id, the beginning of it, or `latest`
+    /// The session: its id, the beginning of it, `latest`, or the name of its team
     pub session: String,
     /// The ask: its id or the beginning of it
     pub ask: String,
-    /// Let the tool run with this input instead, a JSON object
+    /// Let the tool run with this input instead, a JSON object; a plan is {"plan": TEXT}
     #[arg(long, value_name = "JSON")]
     pub edit_input: Option<String>,
     /// Don't ask again: session, hour, project or user, for `agent:` or `team:` in front
@@ -126,71 +138,12 @@ pub struct Approve {
     /// The rule to give with --always, instead of the suggested one
     #[arg(long, value_name = "RULE", requires = "always")]
     pub rule: Option<String>,
+    /// Change the asker to this mode; for a plan, the mode it is carried out in
+    #[arg(long, value_name = "MODE", conflicts_with = "always")]
+    pub mode: Option<String>,
     /// What the agent is told
     #[arg(long, value_name = "TEXT")]
     pub why: Option<String>,
-}
-
-#[derive(Debug, Subcommand)]
-pub enum TeamCommand {
-    /// Make a team with its lead
-    Create {
-        /// Letters, digits, `_` and `-`; at most 64
-        name: String,
-        /// What the team is for
-        #[arg(long, value_name = "TEXT")]
-        description: Option<String>,
-        /// Where the lead works [default: the current directory]
-        #[arg(long, value_name = "DIR")]
-        cwd: Option<PathBuf>,
-        /// The model the lead uses
-        #[arg(long, value_name = "MODEL")]
-        model: Option<String>,
-    },
-    /// All teams
-    List,
-    /// One team and its members
-    Show {
-        /// The team
-        name: String,
-    },
-    /// Delete a team with its inboxes and tasks
-    Delete {
-        /// The team
-        name: String,
-        /// Even while members are in it
-        #[arg(long)]
-        force: bool,
-    },
-    /// Add a teammate; a name that is taken becomes `name-2`
-    Join(Join),
-    /// Take a teammate off the roster and release its tasks
-    Leave {
-        /// The team
-        team: String,
-        /// Who leaves
-        agent: String,
-    },
-}
-
-#[derive(Debug, Args)]
-pub struct Join {
-    /// The team
-    pub team: String,
-    /// Its name: letters, digits, `_` and `-`; at most 64
-    pub agent: String,
-    /// The kind of agent
-    #[arg(long = "type", value_name = "TYPE", default_value = "general-purpose")]
-    pub kind: String,
-    /// What it is to do; also put into its inbox
-    #[arg(long, value_name = "TEXT")]
-    pub prompt: Option<String>,
-    /// The model it uses
-    #[arg(long, value_name = "MODEL")]
-    pub model: Option<String>,
-    /// Where it works [default: the current directory]
-    #[arg(long, value_name = "DIR")]
-    pub cwd: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -278,7 +231,7 @@ pub struct Update {
     pub id: String,
     /// How far it is; `deleted` deletes it
     #[arg(long, value_enum)]
-    pub status: Option<StatusArg>,
+    pub status: Option<super::task::StatusArg>,
     /// Whose it is; tells them. An empty name releases it
     #[arg(long, value_name = "NAME")]
     pub owner: Option<String>,
@@ -303,15 +256,6 @@ pub struct Update {
     /// Who makes the change
     #[arg(long, value_name = "NAME", default_value = "team-lead")]
     pub from: String,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-#[value(rename_all = "snake_case")]
-pub enum StatusArg {
-    Pending,
-    InProgress,
-    Completed,
-    Deleted,
 }
 
 #[derive(Debug, Args)]
@@ -428,12 +372,12 @@ pub enum PermissionsCommand {
     },
     /// What was given to agents while a session ran
     Grants {
-        /// The session: its id, the beginning of it, or `latest`
+        /// The session: its id, the beginning of it, `latest`, or the name of its team
         session: String,
     },
     /// Take back what was given
     Revoke {
-        /// The session: its id, the beginning of it, or `latest`
+        /// The session: its id, the beginning of it, `latest`, or the name of its team
         session: String,
         /// The grant: its id or the beginning of it
         id: String,
@@ -468,30 +412,4 @@ pub enum WorktreeCommand {
         #[arg(long, value_name = "NAME")]
         force: Option<String>,
     },
-}
-
-#[derive(Debug, Subcommand)]
-pub enum AgentsCommand {
-    /// All kinds of agents, and where each is defined; what is wrong with a file is on stderr
-    List {
-        #[command(flatten)]
-        from: AgentsFrom,
-    },
-    /// One kind of agent with all its fields and its prompt
-    Show {
-        /// Its name; the case of letters does not matter
-        name: String,
-        #[command(flatten)]
-        from: AgentsFrom,
-    },
-}
-
-#[derive(Debug, Args)]
-pub struct AgentsFrom {
-    /// More agents: a JSON object of names, each with `description`, `prompt` and other fields
-    #[arg(long, value_name = "JSON")]
-    pub agents: Option<String>,
-    /// The project [default: the current directory]
-    #[arg(long, value_name = "DIR")]
-    pub cwd: Option<PathBuf>,
 }

@@ -10,11 +10,13 @@ use serde_json::{Value, json};
 use super::args::{Approve, AsksCommand};
 use super::failure::Failure;
 use super::out::{Out, table};
+use super::permissions::known_mode;
 use crate::permission::grant;
 use crate::permission::question::lasting;
 use crate::permission::scope::Term;
 use crate::protocol::ask::{
-    Ask, Grant, GrantRecord, Grantee, Judge, Lasts, Question, Verdict, Words,
+    Ask, Grant, GrantRecord, Grantee, Judge, Lasts, Permit, Question, Spender, Verdict, Words,
+    measured,
 };
 use crate::protocol::ids::SessionId;
 use crate::protocol::json::from_text;
@@ -62,7 +64,8 @@ fn asks_of(store: &Store, name: &str) -> Result<Asks, Failure> {
     Ok(Asks::new(store, &session(store, name)?))
 }
 
-/// The session of this name: a whole id, the beginning of one, or the one used last.
+/// The session of this name: a whole id, the name of its team, the beginning of an id, or the
+/// one used last.
 pub fn session(store: &Store, name: &str) -> Result<SessionId, Failure> {
     let mut known: Vec<(SystemTime, SessionId)> = Vec::new();
     let dir = store.home().ours().join("sessions");
@@ -83,13 +86,25 @@ pub fn session(store: &Store, name: &str) -> Result<SessionId, Failure> {
         return latest.ok_or_else(|| Failure::no("session_not_found", "there is no session yet"));
     }
     let ids = known.iter().map(|(_, id)| id.as_str());
+    if !ids.clone().any(|id| id == name)
+        && let Some(session) = session_of_team(store, name)
+    {
+        return Ok(session);
+    }
     match chosen(name, ids) {
         Chosen::One(id) => Ok(SessionId::found(id)),
         Chosen::None => {
-            Err(Failure::no("session_not_found", format!("there is no session `{name}`")))
+            Err(Failure::no("session_not_found", format!("there is no session or team `{name}`")))
         }
         Chosen::Many(all) => Err(ambiguous("session", name, &all)),
     }
+}
+
+/// The session that leads a team.
+fn session_of_team(store: &Store, name: &str) -> Option<SessionId> {
+    let rosters = store.rosters();
+    let team = rosters.find(name).and_then(|dir| rosters.team(&dir)).ok()?;
+    team.lead_session_id.as_deref().map(SessionId::found)
 }
 
 enum Chosen<'a> {
@@ -158,8 +173,12 @@ fn gist(ask: &Ask) -> String {
             let all: Vec<&str> = questions.iter().map(|words| words.question.as_str()).collect();
             all.join(" ")
         }
-        Question::Budget { spent_usd, limit_usd } => {
-            format!("Go on after ${spent_usd:.2} of ${limit_usd:.2}?")
+        Question::Budget { of, what, used, limit } => {
+            let who = match of {
+                Spender::Agent => "its",
+                Spender::Team => "the team's",
+            };
+            format!("Go on after {} of {who} {}?", measured(*what, *used), measured(*what, *limit))
         }
         Question::NoAnswerToShutdown => "It does not answer: end it?".to_owned(),
     }
@@ -197,6 +216,9 @@ fn show(asks: &Asks, name: &str, out: &mut Out) -> Result<(), Failure> {
         if let Question::Tool { input, .. } = &ask.question {
             lines.push(format!("input:   {input}"));
         }
+        if let Question::Plan { text, .. } = &ask.question {
+            lines.extend(text.lines().map(|line| format!("  {line}")));
+        }
         if let Question::Words { questions } = &ask.question {
             lines.extend(questions.iter().enumerate().flat_map(|(at, words)| in_words(at, words)));
         }
@@ -217,14 +239,31 @@ fn approve(asks: &Asks, approve: &Approve, out: &mut Out) -> Result<(), Failure>
         return Err(Failure::bad_input(text));
     }
     let input = approve.edit_input.as_deref().map(edited).transpose()?;
-    if input.is_some() && !matches!(ask.question, Question::Tool { .. }) {
-        return Err(Failure::bad_input("only the input of a tool can be edited"));
-    }
-    let grant = match &approve.always {
-        Some(scope) => Some(granted(ask, scope, approve.rule.as_deref())?),
-        None => None,
+    check_edit(ask, input.as_ref())?;
+    let grant = match (&approve.always, &approve.mode) {
+        (Some(scope), _) => Some(granted(ask, scope, approve.rule.as_deref())?),
+        (None, Some(mode)) => {
+            let permits = vec![Permit::Mode(known_mode(mode)?)];
+            Some(Grant { permits, to: Grantee::Asker, lasts: Lasts::Session })
+        }
+        (None, None) => None,
     };
     settle(asks, ask, Verdict::Allow { input, grant, remark: approve.why.clone() }, out)
+}
+
+/// A tool may run with another input, and a plan be approved in other words.
+fn check_edit(ask: &Ask, input: Option<&Value>) -> Result<(), Failure> {
+    let Some(input) = input else { return Ok(()) };
+    match &ask.question {
+        Question::Tool { .. } => Ok(()),
+        Question::Plan { .. } if input.get("plan").is_some_and(Value::is_string) => Ok(()),
+        Question::Plan { .. } => {
+            Err(Failure::bad_input("write the changed plan as {\"plan\": \"…\"}"))
+        }
+        Question::Words { .. } | Question::Budget { .. } | Question::NoAnswerToShutdown => {
+            Err(Failure::bad_input("only the input of a tool and a plan can be edited"))
+        }
+    }
 }
 
 /// A question with its options, each with the number that takes it.

@@ -6,7 +6,9 @@
 mod agents;
 mod args;
 mod asks;
+mod console;
 mod dag;
+mod demo;
 mod failure;
 mod log;
 mod mail;
@@ -15,7 +17,10 @@ mod out;
 mod permissions;
 mod playbook;
 mod printable;
+mod replay;
 mod run;
+mod screenshot;
+mod status;
 mod stop;
 mod task;
 mod team;
@@ -29,6 +34,7 @@ use clap::{CommandFactory, Parser};
 use crate::settings::paths::Home;
 use crate::store::{Durability, Store};
 use args::{Cli, Command};
+use console::ConsoleArgs;
 use failure::Failure;
 use out::Out;
 
@@ -50,13 +56,24 @@ pub fn run() -> ExitCode {
 }
 
 fn dispatch(cli: Cli, out: &mut Out) -> Result<(), Failure> {
-    let Some(command) = cli.command else {
-        return out.text(Cli::command().render_help().to_string().trim_end());
-    };
     let store = || -> Result<Store, Failure> {
         Ok(Store::open(Home::find(cli.home.as_deref())?, durability()))
     };
+    let Some(command) = cli.command else {
+        if cli.console == ConsoleArgs::default() && !console::has_terminal() {
+            return out.text(Cli::command().render_help().to_string().trim_end());
+        }
+        return console::run(&store()?, &cli.console, out);
+    };
+    if cli.console != ConsoleArgs::default() {
+        let what = "write the flags of the session behind the command, not before it";
+        return Err(Failure::bad_input(what));
+    }
     match command {
+        Command::Console(arguments) => console::run(&store()?, &arguments, out),
+        Command::Demo(arguments) => demo::run(&store()?, &arguments, out),
+        Command::Replay(arguments) => replay::run(&store()?, &arguments, out),
+        Command::Screenshot(arguments) => screenshot::run(&arguments, out),
         Command::Team(command) => team::run(&store()?, command, out),
         Command::Task(command) => task::run(&store()?, command, out),
         Command::Send(send) => mail::send(&store()?, &send, out),

@@ -15,11 +15,13 @@ pub struct Out {
     json: bool,
     /// Whoever read our output went away. That ends nothing but the printing.
     gone: bool,
+    /// Remarks that are kept for a screen that is not there yet.
+    held: Option<Vec<String>>,
 }
 
 impl Out {
     pub fn new(json: bool) -> Self {
-        Self { json, gone: false }
+        Self { json, gone: false, held: None }
     }
 
     /// Failures are JSON too from here on.
@@ -114,8 +116,21 @@ impl Out {
 
     /// A line on stderr as it is, for those who jump to `FILE:LINE:COLUMN`.
     pub fn remark(&mut self, line: &str) {
+        if let Some(held) = &mut self.held {
+            held.push(line.to_owned());
+            return;
+        }
         // There is nobody left to tell when stderr is closed.
         let _ = writeln!(io::stderr(), "{}", printable(line));
+    }
+
+    /// Remarks are kept from here on, until they are taken.
+    pub fn hold_remarks(&mut self) {
+        self.held = Some(Vec::new());
+    }
+
+    pub fn take_remarks(&mut self) -> Vec<String> {
+        self.held.take().unwrap_or_default()
     }
 
     fn complain(&self, line: &str) {

@@ -2,9 +2,10 @@
 
 use std::io;
 
+use clap::ValueEnum;
 use serde_json::{Map, Value, json};
 
-use super::args::{Add, StatusArg, TaskCommand, Update};
+use super::args::{Add, TaskCommand, Update};
 use super::dag;
 use super::failure::Failure;
 use super::out::Out;
@@ -15,6 +16,15 @@ use crate::protocol::json::Json;
 use crate::protocol::task::{Status, Task, id_list};
 use crate::store::tasks::{Load, NewTask, Owner, TaskList, TaskPatch};
 use crate::store::{Store, StoreError};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "snake_case")]
+pub enum StatusArg {
+    Pending,
+    InProgress,
+    Completed,
+    Deleted,
+}
 
 pub fn run(store: &Store, command: TaskCommand, out: &mut Out) -> Result<(), Failure> {
     match command {

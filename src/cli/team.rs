@@ -30,11 +30,13 @@ pub fn run(store: &Store, command: TeamCommand, out: &mut Out) -> Result<(), Fai
                 model,
                 cwd: directory(cwd.as_deref())?,
                 session: SessionId::found(&Uuid::new_v4().to_string()),
+                tasks: None,
             };
             create(store, &new, out)
         }
         TeamCommand::List => list(store, out),
         TeamCommand::Show { name } => show(store, &name, out),
+        TeamCommand::Status { name } => super::status::run(store, &name, out),
         TeamCommand::Delete { name, force } => {
             let how = if force { Deletion::Forced } else { Deletion::OnlyIfEmpty };
             let dir = store.rosters().find(&name)?;

@@ -117,10 +117,13 @@ pub fn open(
     }
 }
 
+/// The embedded playbook. A test reads it: it has no mistakes.
+pub fn demo_playbook() -> Playbook {
+    Playbook::parse(DEMO).unwrap_or_default()
+}
+
 fn demo() -> Rehearsal {
-    // A test reads it: it has no mistakes.
-    let playbook = Playbook::parse(DEMO).unwrap_or_default();
-    Rehearsal::new(Arc::new(playbook), Unmatched::EndPolitely)
+    Rehearsal::new(Arc::new(demo_playbook()), Unmatched::EndPolitely)
 }
 
 #[cfg(test)]

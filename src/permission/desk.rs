@@ -248,6 +248,15 @@ impl AskDesk {
         self.inner.settle(id, rev, verdict, by)
     }
 
+    /// Takes back what is open under this id, in whichever version. Blocks.
+    pub fn withdraw(&self, id: &AskId, why: &str) -> Result<(), SettleError> {
+        let Some(AskRecord { ask, state: AskState::Open }) = self.inner.asks.get(id)? else {
+            return Ok(());
+        };
+        let gone = Verdict::Withdrawn { why: why.to_owned() };
+        self.inner.settle(id, ask.rev, gone, Judge::Asker)
+    }
+
     /// What waits for a verdict, also of agents that have not been resumed yet. Blocks.
     pub fn open_asks(&self) -> Result<OpenAsks, StoreError> {
         self.inner.asks.open()

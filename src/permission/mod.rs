@@ -123,6 +123,12 @@ pub enum Why {
 }
 
 impl Why {
+    /// Whether no answer can hold for the next time: a rule of the user asked for this, and only
+    /// the user may take it back; keys are asked for each time.
+    pub const fn is_for_each_time(&self) -> bool {
+        matches!(self, Self::Rule { .. } | Self::MayBe { .. } | Self::Secret { .. })
+    }
+
     /// The rule that decided, as it was written.
     pub fn rule(&self) -> Option<&str> {
         match self {

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::risk::risk;
-use super::scope::{Term, permits, suggested};
+use super::scope::{Scope, Term, permits, scopes, suggested};
 use super::{Access, Suggestion, View, Why};
 use crate::protocol::ask::{Ask, Choice, Grant, Grantee, Lasts, Permit, Question, Reason, Verdict};
 use crate::protocol::ids::{AgentId, AskId};
@@ -58,12 +58,21 @@ pub fn question(asker: &Asker<'_>, view: &View, why: &Why, suggestions: &[Sugges
         },
         choices: choices(asker.chain.first(), suggestions),
         suggestions: suggestions.iter().map(Suggestion::to_json).collect(),
+        scopes: offered(asker, view, why, suggestions),
     }
 }
 
+/// What a yes may reach to.
+fn offered(asker: &Asker<'_>, view: &View, why: &Why, suggestions: &[Suggestion]) -> Vec<Scope> {
+    if why.is_for_each_time() {
+        return Vec::new();
+    }
+    scopes(view, asker.tool, asker.input, asker.access, suggestions)
+}
+
 /// A short list, in the order shown: yes, yes for longer, no. The console makes the full menu
-/// from `scope::scopes`; an hour is offered there, since it begins when it is given.
-fn choices(asker: Option<&AgentId>, suggestions: &[Suggestion]) -> Vec<Choice> {
+/// from the scopes; an hour is offered there, since it begins when it is given.
+pub fn choices(asker: Option<&AgentId>, suggestions: &[Suggestion]) -> Vec<Choice> {
     let choice =
         |label: String, verdict| Choice { label, description: None, verdict: Some(verdict) };
     let allow = |grant| Verdict::Allow { input: None, grant, remark: None };

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::run::Commands;
 use super::shell::{Harmless, Part, Simple, harmless};
 use super::touch::{Place, Touch};
-use super::view::mode_name;
+use super::view::{mode_name, mode_named};
 use super::{View, Why};
 use crate::protocol::op::Mode;
 
@@ -36,6 +36,29 @@ impl Suggestion {
                 json!({ "type": "setMode", "mode": mode_name(*mode), "destination": "session" })
             }
         }
+    }
+}
+
+/// A suggestion as it came by mail; `None` for one that we do not know or that takes away.
+pub fn suggestion_of(json: &Value) -> Option<Suggestion> {
+    let texts = |key: &str| {
+        let list = json.get(key).and_then(Value::as_array);
+        list.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+    };
+    match json.get("type")?.as_str()? {
+        "addRules" if json.get("behavior").and_then(Value::as_str) == Some("allow") => {
+            let rules = json.get("rules")?.as_array()?.iter().filter_map(|rule| {
+                let tool = rule.get("toolName")?.as_str()?;
+                match rule.get("ruleContent").and_then(Value::as_str) {
+                    Some(content) => Some(format!("{tool}({content})")),
+                    None => Some(tool.to_owned()),
+                }
+            });
+            Some(Suggestion::AddRules(rules.collect()))
+        }
+        "addDirectories" => Some(Suggestion::AddDirectories(texts("directories"))),
+        "setMode" => mode_named(json.get("mode")?.as_str()?).map(Suggestion::SetMode),
+        _ => None,
     }
 }
 
@@ -83,9 +106,7 @@ pub(super) fn suggest(
     touches: &[Touch<'_>],
     why: &Why,
 ) -> Vec<Suggestion> {
-    // A rule of the user asked for this, and only the user may take it back; keys are asked for
-    // each time.
-    if matches!(why, Why::Rule { .. } | Why::MayBe { .. } | Why::Secret { .. }) {
+    if why.is_for_each_time() {
         return Vec::new();
     }
     touches.iter().flat_map(|touch| for_touch(view, tool, name, touch, why)).collect()

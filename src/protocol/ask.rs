@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::ids::{AgentId, AskId};
 use super::op::Mode;
+use super::scope::Scope;
 use super::time::Stamp;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -36,6 +37,9 @@ pub struct Ask {
     /// What would let the same through from now on, in the forms of `permission_suggestions`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub suggestions: Vec<Value>,
+    /// How far a yes could reach, narrow first. Each was tried: with it, the same goes through.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scopes: Vec<Scope>,
 }
 
 /// How much could go wrong.
@@ -84,10 +88,61 @@ pub enum Question {
     },
     /// Questions in words, for the person to answer.
     Words { questions: Vec<Words> },
-    /// The agent has spent what it was given: may it go on?
-    Budget { spent_usd: f64, limit_usd: f64 },
+    /// What was given is spent: may the agent go on?
+    Budget {
+        /// Whose limit it is.
+        of: Spender,
+        what: Measure,
+        used: f64,
+        limit: f64,
+    },
     /// An agent does not answer a request to shut down: end it?
     NoAnswerToShutdown,
+}
+
+/// Who spends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Spender {
+    /// The one that asks.
+    Agent,
+    /// All agents of the session together.
+    Team,
+}
+
+/// What is spent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Measure {
+    Turns,
+    Tokens,
+    Usd,
+    Minutes,
+}
+
+impl Measure {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Turns => "turns",
+            Self::Tokens => "tokens",
+            Self::Usd => "usd",
+            Self::Minutes => "minutes",
+        }
+    }
+}
+
+/// So much of it, for people.
+pub fn measured(what: Measure, number: f64) -> String {
+    match what {
+        Measure::Turns | Measure::Tokens => format!("{number:.0} {}", what.as_str()),
+        Measure::Usd => dollars(number),
+        Measure::Minutes => format!("{number:.1} minutes"),
+    }
+}
+
+/// Money for people: cents, and their parts where there is less than ten of them.
+pub fn dollars(usd: f64) -> String {
+    if usd == 0.0 || usd.abs() >= 0.1 { format!("${usd:.2}") } else { format!("${usd:.4}") }
 }
 
 /// One question in words. Whatever it offers, the person may answer with words of their own.

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::ask::{Ask, GrantRecord, Judge, Verdict};
 use super::content::ChatMessage;
-use super::ids::{AgentId, AgentName, AskId, TaskId};
+use super::ids::{AgentId, AgentName, AskId, TaskId, TeamName};
 use super::message::Message;
 use super::op::{Mode, When};
 use super::task::Task;
@@ -81,6 +81,9 @@ pub enum Fact {
         /// What the session cost so far, where prices are known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         usd: Option<f64>,
+        /// What this agent's own answers cost so far.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        own_usd: Option<f64>,
         /// Tokens of the conversation, and how many fit.
         context: u64,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -104,6 +107,24 @@ pub enum Fact {
     ModeChanged {
         mode: Mode,
     },
+    TeamCreated {
+        name: TeamName,
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        description: String,
+    },
+    TeamDeleted {
+        name: TeamName,
+    },
+    /// A teammate has nothing to do and waits.
+    WentIdle {
+        /// `available`, `interrupted` or `failed`.
+        reason: String,
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        why: String,
+    },
+    /// The agent does nothing more until the person lets it.
+    Paused,
+    Unpaused,
     MemberJoined {
         member: Box<Member>,
     },

@@ -191,6 +191,34 @@ impl TaskSet {
         order
     }
 
+    /// The longest chain of open tasks, each waiting for the one before it: what decides when all
+    /// is done. Tasks that wait for themselves, as other programs allow, belong to none.
+    pub fn critical_path(&self) -> Vec<TaskId> {
+        let mut chains: BTreeMap<TaskId, (usize, Option<TaskId>)> = BTreeMap::new();
+        let mut longest: Option<(usize, TaskId)> = None;
+        for id in self.in_order() {
+            let counts = |task: &Task| task.is_open() && !task.is_internal();
+            if !self.get(&id).is_some_and(counts) {
+                continue;
+            }
+            let before = self.blockers(&id).filter_map(|other| Some((chains.get(other)?.0, other)));
+            // Of equally long ones the lowest id: `max_by_key` would keep the last.
+            let before = before.min_by_key(|(length, _)| usize::MAX - length);
+            let length = before.map_or(1, |(length, _)| length + 1);
+            if longest.as_ref().is_none_or(|(most, _)| length > *most) {
+                longest = Some((length, id.clone()));
+            }
+            let before = before.map(|(_, other)| other.clone());
+            chains.insert(id, (length, before));
+        }
+        let mut path: Vec<TaskId> = longest.map(|(_, end)| end).into_iter().collect();
+        while let Some((_, Some(before))) = path.last().and_then(|last| chains.get(last)) {
+            path.push(before.clone());
+        }
+        path.reverse();
+        path
+    }
+
     /// One line as lists show it: `#3 [pending] Task C (alice) [blocked by #1, #2]`.
     pub fn line(&self, task: &Task) -> String {
         let owner = task.owner().map(|owner| format!(" ({owner})")).unwrap_or_default();
@@ -291,6 +319,25 @@ mod tests {
         let mut broken = set.clone();
         broken.put_unreadable(&TaskId::from(1));
         assert_eq!(broken.open_blockers(&TaskId::from(3)), ids(&[1, 2]), "who knows");
+    }
+
+    #[test]
+    fn the_critical_path_is_the_longest_chain_of_what_is_open() {
+        let done = Status::Completed;
+        let open = Status::Pending;
+        let set: TaskSet = [
+            (1, &[][..], done),
+            (2, &[1], open),
+            (3, &[2], open),
+            (4, &[], open),
+            (5, &[3, 4], open),
+            (6, &[6], open),
+        ]
+        .map(|(id, before, status)| task(id, before, status))
+        .into_iter()
+        .collect();
+        assert_eq!(set.critical_path(), ids(&[2, 3, 5]));
+        assert_eq!(TaskSet::default().critical_path(), ids(&[]));
     }
 
     fn any_task() -> impl Strategy<Value = Task> {

@@ -67,7 +67,7 @@ pub fn encoded(id: &str) -> String {
 
 /// FNV-1a. It ends up in files, so it must give the same number in every build; std's hashers
 /// do not promise that.
-fn digest(text: &str) -> u64 {
+pub fn digest(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
     })

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::ask::Verdict;
-use super::ids::{AgentId, AskId};
+use super::ids::{AgentId, AgentName, AskId, TaskId};
+use super::task::Status;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "camelCase", rename_all_fields = "camelCase")]
@@ -29,6 +30,26 @@ pub enum Op {
         agent: AgentId,
         mode: Mode,
     },
+    /// Holds the agent at its next boundary, and lets it go on.
+    Pause {
+        agent: AgentId,
+    },
+    Unpause {
+        agent: AgentId,
+    },
+    /// Starts a teammate, or one that failed or left again, from its transcript.
+    Spawn {
+        wish: Box<SpawnWish>,
+    },
+    /// Asks a teammate to end, as the lead would.
+    Shutdown {
+        agent: AgentId,
+        reason: String,
+    },
+    /// A change of the shared tasks.
+    Task {
+        change: Box<TaskChange>,
+    },
     /// A call returns while what it started goes on in the background.
     Background {
         use_id: String,
@@ -38,6 +59,53 @@ pub enum Op {
         agent: AgentId,
         /// What the summary should mind.
         wishes: Option<String>,
+    },
+}
+
+/// A teammate that the person wants.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct SpawnWish {
+    pub name: String,
+    /// Empty for one that only goes on.
+    pub prompt: String,
+    /// The kind of agent; a general one without.
+    pub kind: Option<String>,
+    pub model: Option<String>,
+    pub mode: Option<Mode>,
+    pub worktree: bool,
+}
+
+/// What the person may do to the shared tasks.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "change", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum TaskChange {
+    Create {
+        subject: String,
+        description: String,
+        blocked_by: Vec<TaskId>,
+    },
+    Reword {
+        id: TaskId,
+        subject: Option<String>,
+        description: Option<String>,
+    },
+    Status {
+        id: TaskId,
+        status: Status,
+    },
+    /// Makes it somebody's, or nobody's.
+    Assign {
+        id: TaskId,
+        owner: Option<AgentName>,
+    },
+    /// Exactly these tasks block it from now on.
+    BlockedBy {
+        id: TaskId,
+        blockers: Vec<TaskId>,
+    },
+    Delete {
+        id: TaskId,
     },
 }
 

@@ -14,31 +14,37 @@ use uuid::Uuid;
 use super::resume;
 use crate::agent::born::{self, Cradle};
 use crate::agent::brains::Brains;
+use crate::agent::budget::{Purse, Raised};
 use crate::agent::context::{Agent, Birth, Books, Brain, Limits, Talk};
 use crate::agent::definition::{Catalog, Definition, Watcher};
-use crate::agent::fork::run_forked;
+use crate::agent::gear::{Gear, with_effort};
 use crate::agent::life::{Doing, live};
 use crate::agent::office::{Office, Policy};
+use crate::agent::planning::PLANNING;
 use crate::agent::prompt::{GitState, Reader};
 use crate::agent::solo::Solo;
-use crate::agent::spawn::{self, Started};
 use crate::agent::tools::builtin as agent_tools;
 use crate::model::Stop;
 use crate::model::pricing::{Ledger, Spent};
 use crate::model::request::Purpose;
-use crate::permission::View;
 use crate::permission::desk::AskDesk;
-use crate::protocol::ask::{Judge, Permit, Verdict};
+use crate::permission::{Seat, View};
+use crate::protocol::ask::{Permit, Verdict};
 use crate::protocol::event::{AgentAbout, Event, Fact, Level};
 use crate::protocol::ids::{AgentId, SessionId};
-use crate::protocol::op::{Mode, Op};
+use crate::protocol::op::Mode;
+use crate::settings::budgets::Budgets;
 use crate::settings::grants::GrantFiles;
 use crate::settings::{layers, mcp};
 use crate::store::journal::Journal;
 use crate::store::state::StateFile;
 use crate::store::{Store, StoreError};
+use crate::team::crew::Team;
+use crate::team::plan;
+use crate::team::policy::Policy as TeamPolicy;
+use crate::team::resume as team_resume;
+use crate::team::tools::{Slot, builtin as team_tools};
 use crate::tools::Crew;
-use crate::tools::context::Wish;
 use crate::tools::registry::{Limits as ToolLimits, Role, ToolSet, builtin};
 use crate::tools::seen::ReadCache;
 use crate::tools::shell::{Options as ShellOptions, Shell};
@@ -69,9 +75,14 @@ pub struct Start {
     pub tools: Option<Vec<String>>,
     pub disallowed: Vec<String>,
     pub policy: Policy,
+    pub team: TeamPolicy,
     pub limits: Limits,
     pub limit_usd: Option<f64>,
+    pub budgets: Budgets,
 }
+
+/// The member of the session's state that holds what was given beyond its budgets.
+const BUDGETS: &str = "budgets";
 
 /// How long agents that were told to end may take.
 const LAST_WORDS: Duration = Duration::from_secs(15);
@@ -84,15 +95,11 @@ pub enum StartError {
     Other(String),
 }
 
-/// Why an op was not carried out.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct Refused(pub String);
-
 pub struct Live {
     pub office: Arc<Office>,
-    crew: Arc<Solo>,
-    lead: Arc<Agent>,
+    pub(super) crew: Arc<Solo>,
+    pub(super) team: Arc<Team>,
+    pub(super) lead: Arc<Agent>,
     doing: watch::Receiver<Doing>,
     task: JoinHandle<()>,
     obeying: JoinHandle<()>,
@@ -113,17 +120,23 @@ impl Live {
         let state = StateFile::new(&store, &session);
         let ledger: Ledger = state.read("cost")?.unwrap_or_default();
         let kept: Option<Mode> = state.read("mode")?;
+        let raised: Vec<Raised> = state.read(BUDGETS)?.unwrap_or_default();
+        let purse = Purse::new(start.budgets, start.team.attended, raised);
         let git = GitState::of(&start.project);
-        let shell = Arc::new(Shell::new(store.home(), &session, ShellOptions::default()));
+        // A mistake in the settings is told by whoever reads them to start a session.
+        let settings = layers::load(&layers::files(&start.project)).unwrap_or_default();
+        let usual = ShellOptions::default();
+        let quiet = settings.quiet_after.map_or(usual.quiet, Duration::from_secs_f64);
+        let options = ShellOptions { quiet, ..usual };
+        let shell = Arc::new(Shell::new(store.home(), &session, options));
         shell.prepare().await;
-        let tools = ToolSet::new(builtin()).with(agent_tools());
+        let slot = Slot::default();
+        let tools = ToolSet::new(builtin()).with(agent_tools()).with(team_tools(&slot));
         let (definitions, watcher) = match start.definitions {
             Definitions::Fixed(catalog) => (catalog, None),
             Definitions::Files(watcher) => (Catalog::clone(&watcher.catalog()), Some(watcher)),
         };
         let mcp_servers = mcp::configured(&start.project);
-        // A mistake in the settings is told by whoever reads them to start a session.
-        let settings = layers::load(&layers::files(&start.project)).unwrap_or_default();
         let worktrees = worktree::Options::from(&settings);
         let office = Arc::new(Office {
             session,
@@ -131,7 +144,7 @@ impl Live {
             journal,
             desk,
             shell,
-            books: Arc::new(Books::new(ledger, start.limit_usd)),
+            books: Arc::new(Books::new(ledger, start.limit_usd).with_purse(purse)),
             brains: start.brains,
             definitions: RwLock::new(definitions),
             watcher: Mutex::new(watcher),
@@ -145,6 +158,7 @@ impl Live {
             policy: start.policy,
         });
         let mut view = start.view;
+        view.seat = Seat::Lead;
         view.aliases = office.shell.aliases().into();
         view.functions = office.shell.functions().into();
         // What was too long for the conversation may be read without asking.
@@ -156,6 +170,8 @@ impl Live {
             view.mode = kept;
         }
         let crew = Solo::new(Arc::clone(&office));
+        let team = Team::new(Arc::clone(&crew), start.team);
+        slot.set(&team);
         let of_lead = OfLead {
             brain: start.brain,
             definition: start.lead.as_ref(),
@@ -164,12 +180,21 @@ impl Live {
             tools: start.tools,
             disallowed: start.disallowed,
         };
-        let lead = of_lead.bear(&office, &crew)?;
-        let talk = if resumed { resume::recall(&office, &lead)? } else { Talk::default() };
-        resume::withdraw_orphans(&office, &lead)?;
-        lead.set_said(talk.messages.clone());
+        let lead = of_lead.bear(&office, &team)?;
+        if lead.mode() == Mode::Plan {
+            *lead.planning() = state.read(PLANNING)?.filter(|_| resumed).unwrap_or_default();
+            lead.prepare_plan(&office)?;
+        }
         crew.enter(&lead, None);
         tell_of(&lead);
+        let talk = match resumed {
+            true => resume::take_up(&crew, &lead).await?,
+            false => Talk::default(),
+        };
+        if resumed {
+            team_resume::take_up(&team, &lead).await.map_err(StartError::Other)?;
+        }
+        resume::withdraw_orphans(&office, &crew)?;
         // Calls that were left open are made without anybody saying a word.
         let first = match talk.pending.uses.is_empty() {
             true => Doing::Waiting { last: None },
@@ -187,7 +212,7 @@ impl Live {
             }
         });
         let obeying = tokio::spawn(obey_modes(Arc::clone(&crew), began_after));
-        Ok(Self { office, crew, lead, doing, task, obeying, began_after })
+        Ok(Self { office, crew, team, lead, doing, task, obeying, began_after })
     }
 
     pub fn session(&self) -> &SessionId {
@@ -196,6 +221,11 @@ impl Live {
 
     pub fn lead(&self) -> &Arc<Agent> {
         &self.lead
+    }
+
+    /// Whom a name or an id means.
+    pub fn named(&self, name: &str) -> Option<AgentId> {
+        self.crew.named(name)
     }
 
     /// What the lead is doing.
@@ -219,9 +249,15 @@ impl Live {
             return false;
         }
         // In this order: what ends in the background is in the queue before it counts as over.
-        let quiet = !self.office.shell.jobs().has_agents() && self.lead.queue.is_empty();
+        let quiet = !self.office.shell.jobs().has_agents()
+            && self.team.is_quiet()
+            && self.lead.queue.is_idle();
         // What was in the queue may have been taken between two looks, and begun a turn.
         quiet && !doing.has_changed().unwrap_or(false)
+    }
+
+    pub fn team(&self) -> &Arc<Team> {
+        &self.team
     }
 
     /// Changes whenever something happens in the background.
@@ -239,97 +275,22 @@ impl Live {
     /// nobody is left to be told how that ended.
     pub fn interrupt_all(&self) {
         self.lead.queue.halt();
+        for member in self.team.roll().iter().flat_map(|roll| roll.members()) {
+            member.agent.queue.halt();
+        }
         for job in self.office.shell.jobs().list() {
             job.stop.cancel();
         }
     }
 
-    pub async fn submit(&self, op: Op) -> Result<(), Refused> {
-        let unknown = |agent: &AgentId| Refused(format!("there is no agent `{agent}`"));
-        match op {
-            Op::Say { text, .. } if text.trim().is_empty() => {
-                Err(Refused("there is nothing to say".to_owned()))
-            }
-            Op::Say { to, text, when } => match self.crew.queue(&to, when, "user", text) {
-                true => Ok(()),
-                false if self.crew.agent(&to).is_some() => {
-                    Err(Refused(format!("`{to}` has ended")))
-                }
-                false => Err(unknown(&to)),
-            },
-            Op::Answer { ask, rev, verdict } => {
-                let desk = Arc::clone(&self.office.desk);
-                let settled = tokio::task::spawn_blocking(move || {
-                    desk.settle(&ask, rev, verdict, Judge::Human)
-                });
-                let settled = settled.await.map_err(|error| Refused(error.to_string()))?;
-                settled.map_err(|error| Refused(error.to_string()))
-            }
-            Op::Interrupt { agent } => {
-                let found = self.crew.agent(&agent).ok_or_else(|| unknown(&agent))?;
-                found.queue.interrupt();
-                Ok(())
-            }
-            Op::Stop { agent } => {
-                let found = self.crew.agent(&agent).ok_or_else(|| unknown(&agent))?;
-                found.life.cancel();
-                Ok(())
-            }
-            Op::Mode { agent, mode } => {
-                let found = self.crew.agent(&agent).ok_or_else(|| unknown(&agent))?;
-                found.set_mode(mode);
-                self.keep().await;
-                Ok(())
-            }
-            Op::Background { use_id } => {
-                let moved = self.office.shell.jobs().to_background(&use_id);
-                moved.map(|_| ()).ok_or_else(|| Refused("nothing of this call runs".to_owned()))
-            }
-            Op::Compact { agent, wishes } => {
-                let found = self.crew.agent(&agent).ok_or_else(|| unknown(&agent))?;
-                found.queue.want_compact(wishes);
-                Ok(())
-            }
-        }
-    }
-
-    /// Asks an agent something beside its conversation, which learns nothing of it: a title, what
-    /// it did since somebody looked, a question of the person, what is worth remembering. No tool
-    /// runs, and the prompt cache of the conversation is used.
-    pub async fn aside(
-        &self,
-        agent: &AgentId,
-        purpose: Purpose,
-        directive: String,
-        stop: &Stop,
-    ) -> Result<String, Refused> {
-        if matches!(purpose, Purpose::Turn | Purpose::Fork) {
-            return Err(Refused("this is no question beside a conversation".to_owned()));
-        }
-        let found = self.crew.agent(agent);
-        let found = found.ok_or_else(|| Refused(format!("there is no agent `{agent}`")))?;
-        let asked = run_forked(&found, &found.said(), directive, purpose, stop).await;
-        asked.map_err(|error| Refused(error.to_string()))
-    }
-
-    /// Runs a definition as a subagent of `by` for somebody who is no tool, such as a skill with
-    /// a context of its own.
-    pub async fn run_as_subagent(
-        &self,
-        by: &AgentId,
-        definition: Definition,
-        wish: &Wish,
-        stop: &Stop,
-    ) -> Result<Started, Refused> {
-        spawn::run_as_subagent(&self.crew, by, definition, wish, stop).await.map_err(Refused)
-    }
-
     /// Puts down what the session is resumed with.
     pub async fn keep(&self) {
         let (state, mode) = (self.office.state(), self.lead.mode());
-        let ledger = self.office.books.ledger();
+        let (ledger, raised) = (self.office.books.ledger(), self.office.books.purse.raised());
         let kept = tokio::task::spawn_blocking(move || {
-            state.write("mode", &mode).and_then(|()| state.write("cost", &ledger))
+            state.write("mode", &mode)?;
+            state.write("cost", &ledger)?;
+            if raised.is_empty() { Ok(()) } else { state.write(BUDGETS, &raised) }
         });
         if let Ok(Err(error)) = kept.await {
             self.lead.notice(Level::Warning, format!("The session's state is not kept: {error}"));
@@ -339,11 +300,24 @@ impl Live {
     /// Ends everything that the session started.
     pub async fn end(self) {
         self.keep().await;
+        self.interrupt_all();
+        self.team.dismiss().await;
+        self.last_news().await;
         self.lead.life.cancel();
-        for job in self.office.shell.jobs().list() {
-            job.stop.cancel();
-        }
+        self.team.disband();
         self.close().await;
+    }
+
+    /// Waits until the lead can hear how everything in the background ended.
+    async fn last_news(&self) {
+        let jobs = self.office.shell.jobs();
+        let mut news = jobs.news();
+        let all = async {
+            while jobs.list().iter().any(|job| job.is_pending()) && news.changed().await.is_ok() {}
+        };
+        if tokio::time::timeout(LAST_WORDS, all).await.is_err() {
+            tracing::warn!("something in the background does not end");
+        }
     }
 
     /// Ends the session where it stands, as a killed program would: what waits for an answer
@@ -355,7 +329,7 @@ impl Live {
     }
 
     async fn close(self) {
-        let Self { office, crew, task, obeying, .. } = self;
+        let Self { office, crew, team, task, obeying, .. } = self;
         let abort = task.abort_handle();
         match tokio::time::timeout(LAST_WORDS, task).await {
             Ok(Ok(())) => {}
@@ -369,7 +343,8 @@ impl Live {
             office.tasks.wait().await;
         }
         obeying.abort();
-        // It and the crew hold each other, and the journal with its lock.
+        // They and the agents hold each other, and the journal with its lock.
+        team.disband();
         crew.disband();
         let _ = obeying.await;
     }
@@ -379,10 +354,14 @@ impl Live {
 async fn obey_modes(crew: Arc<Solo>, after: u64) {
     let mut events = crew.office.journal.after(after);
     while let Some(event) = events.next().await {
-        let Fact::Settled { verdict: Verdict::Allow { grant: Some(grant), .. }, .. } = &event.fact
+        let Fact::Settled { ask, verdict: Verdict::Allow { grant: Some(grant), .. }, .. } =
+            &event.fact
         else {
             continue;
         };
+        if plan::is_request(ask) {
+            continue;
+        }
         let asker = event.agent.as_ref().and_then(|asker| crew.agent(asker));
         let mut modes = grant.permits.iter().filter_map(|permit| match permit {
             Permit::Mode(mode) => Some(*mode),
@@ -390,6 +369,11 @@ async fn obey_modes(crew: Arc<Solo>, after: u64) {
         });
         if let (Some(asker), Some(mode)) = (asker, modes.next_back()) {
             asker.set_mode(mode);
+            let office = Arc::clone(&crew.office);
+            let kept = tokio::task::spawn_blocking(move || asker.keep_mode(&office)).await;
+            if let Err(error) = kept {
+                tracing::warn!(%error, "a mode was not kept");
+            }
         }
     }
 }
@@ -404,7 +388,7 @@ struct OfLead<'a> {
 }
 
 impl OfLead<'_> {
-    fn bear(self, office: &Arc<Office>, crew: &Arc<Solo>) -> Result<Arc<Agent>, StartError> {
+    fn bear(mut self, office: &Arc<Office>, crew: &Arc<Team>) -> Result<Arc<Agent>, StartError> {
         let id = office.lead();
         let own = self.definition;
         let mut disallowed = self.disallowed;
@@ -412,6 +396,7 @@ impl OfLead<'_> {
         let limits = ToolLimits {
             tools: self.tools.or_else(|| own.and_then(|own| own.tools.clone())),
             disallowed,
+            planning: true,
             ..ToolLimits::of(Role::Lead)
         };
         let narrowed = office.tools.narrowed(&limits);
@@ -420,11 +405,16 @@ impl OfLead<'_> {
             office.journal.emit(Some(&id), fact);
         }
         let reader = Reader::Lead(own.map(|own| own.prompt.as_str()));
-        let rosters = [born::agents_roster(office, &narrowed.tools)];
+        let gear = own.map(|own| Gear::of(own, &office.project, &narrowed.tools, &mut self.view));
+        let gear = gear.unwrap_or_default();
+        self.brain = with_effort(self.brain, own.and_then(|own| own.effort));
+        let mut rosters = vec![born::agents_roster(office, &narrowed.tools)];
+        rosters.extend(gear.words.iter().cloned());
         let prefix = born::prefix(reader, &narrowed.tools, &self.view, &self.brain, &rosters);
         let cradle = Cradle {
             chain: vec![id.clone()],
             id,
+            seat: None,
             agent_id: None,
             called: "team-lead".to_owned(),
             birth: Birth {
@@ -433,6 +423,7 @@ impl OfLead<'_> {
                 depth: 0,
                 is_fork: false,
                 may_spawn: own.and_then(|own| own.spawnable.clone()),
+                gear,
             },
             cwd: office.project.clone(),
             seen: ReadCache::default(),
@@ -457,10 +448,11 @@ fn tell_of(lead: &Agent) {
         model: lead.brain.chosen.name(),
         mode: lead.mode(),
         cwd: lead.cx.cwd.get().to_string_lossy().into_owned(),
-        color: None,
+        color: lead.cx.color.clone(),
         parent: None,
         use_id: None,
         background: false,
     };
     lead.tell(Fact::AgentStarted { about: Box::new(about) });
+    lead.tell_of_gear();
 }

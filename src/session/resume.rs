@@ -2,24 +2,22 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::SystemTime;
 
-use serde_json::Value;
-
+use crate::agent::adopt::{self, open_of};
+use crate::agent::annals::Annals;
 use crate::agent::context::{Agent, Talk};
 use crate::agent::office::Office;
-use crate::agent::rebuild::{LOST, rebuild};
+use crate::agent::rebuild::rebuild;
+use crate::agent::solo::Solo;
 use crate::protocol::ask::{Judge, Verdict};
-use crate::protocol::content::{Block, ChatMessage};
-use crate::protocol::event::{Fact, Level};
+use crate::protocol::event::Level;
 use crate::protocol::ids::{AgentId, SessionId};
 use crate::settings::paths::Home;
 use crate::store::StoreError;
 use crate::store::journal::read_after;
 use crate::store::transcript::lead_path;
-use crate::tools::Use;
-use crate::tools::ask_user::NAME as ASK_USER;
-use crate::tools::call::Started;
 
 /// The sessions of a project, the newest first.
 pub fn sessions(home: &Home, project: &Path) -> Vec<SessionId> {
@@ -53,10 +51,10 @@ pub fn named(home: &Home, project: &Path, id: &str) -> Result<SessionId, String>
     }
 }
 
-/// Agents that the lead started ended with the program, and what they asked concerns nobody now.
-pub(super) fn withdraw_orphans(office: &Office, lead: &Agent) -> Result<(), StoreError> {
-    let me = &lead.cx.me;
-    let is_orphan = |asker: &AgentId| asker != me && asker.team == me.team;
+/// What those asked who do not go on concerns nobody now.
+pub(super) fn withdraw_orphans(office: &Office, crew: &Solo) -> Result<(), StoreError> {
+    let team = office.session_team();
+    let is_orphan = |asker: &AgentId| asker.team == team && crew.agent(asker).is_none();
     for ask in office.desk.open_asks()?.asks {
         if ask.chain.first().is_some_and(is_orphan) {
             let why = "the agent that asked has ended".to_owned();
@@ -69,25 +67,20 @@ pub(super) fn withdraw_orphans(office: &Office, lead: &Agent) -> Result<(), Stor
     Ok(())
 }
 
-/// The conversation as it was. Calls that began are lost; those that did not are made now.
-pub(super) fn recall(office: &Office, lead: &Agent) -> Result<Talk, StoreError> {
-    let path = lead_path(office.home(), &office.project, &office.session);
-    let found = rebuild(&path)?;
+/// Takes up the lead's conversation as it was, and everyone who worked for it.
+pub(super) async fn take_up(crew: &Arc<Solo>, lead: &Arc<Agent>) -> Result<Talk, StoreError> {
+    let office = &crew.office;
+    let found = rebuild(&lead_path(office.home(), &office.project, &office.session))?;
     if found.problems.total > 0 {
         let total = found.problems.total;
         lead.notice(Level::Warning, format!("{total} lines of the transcript cannot be read."));
     }
     let events = read_after(office.journal.path(), 0)?.events;
-    let started = Started::from_events(&events);
-    // A question to the person changes nothing: it is put again, and finds its answer.
-    let began =
-        |wanted: &Use| wanted.tool != ASK_USER && started.fate(&lead.cx.me, &wanted.id).is_some();
-    // From now on the transcript says it, too.
-    for lost in found.open.iter().filter(|wanted| began(wanted)) {
-        let block = Block::tool_error(&lost.id, LOST);
-        lead.recorder.result(&block, &Value::Null, "")?;
-        let message = ChatMessage::results(vec![block]);
-        lead.tell(Fact::Heard { from: "tools".to_owned(), message, queued: vec![] });
-    }
-    Ok(Talk::recalled(found, began))
+    let mut annals = Annals::of(&events, &lead.cx.me);
+    let open = open_of(&found);
+    lead.queue.restore(annals.take_unheard(&lead.cx.me, &found));
+    let talk = annals.recall(lead, found)?;
+    lead.set_said(talk.messages.clone());
+    adopt::take_up(crew, lead, open, &mut annals).await;
+    Ok(talk)
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use super::budgets::Budgets;
 use super::paths;
 use crate::protocol::json;
 
@@ -20,11 +21,56 @@ pub struct Settings {
     pub fork: Option<bool>,
     /// After so many seconds an agent that is waited for goes to the background.
     pub auto_background_after: Option<f64>,
+    /// After so many seconds without output a background command is looked at: it may wait for
+    /// input that it never gets.
+    pub quiet_after: Option<f64>,
     /// The share of the model's window at which a conversation is summarised.
     pub compact_at: Option<f64>,
+    /// Whether a teammate without work takes the next free task.
+    pub auto_claim: Option<bool>,
+    /// Who says whether the plan of a teammate is good.
+    pub plan_approval: Option<PlanApproval>,
+    /// After so many seconds without an answer to a request to end, the person decides.
+    pub shutdown_after: Option<f64>,
+    /// After so many seconds without a sign of life, an agent at work counts as stalled.
+    pub stalled_after: Option<f64>,
+    #[serde(default, deserialize_with = "json::or_default")]
+    pub budgets: Budgets,
     #[serde(default, deserialize_with = "json::or_default")]
     pub worktree: WorktreeSettings,
+    #[serde(default, deserialize_with = "json::or_default")]
+    pub asks: AskSettings,
 }
+
+/// How the console shows what agents ask.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct AskSettings {
+    /// `auto`: a dialog opens when nobody types. `manual`: only when a key asks for it.
+    pub open: Option<AskOpening>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum AskOpening {
+    Auto,
+    Manual,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PlanApproval {
+    /// The person.
+    #[default]
+    Human,
+    /// The model of the lead.
+    Lead,
+    /// Every plan is good.
+    Auto,
+}
+
+/// How long an agent at work may give no sign of life, in seconds, where nobody says otherwise.
+pub const STALLED_AFTER: u64 = 120;
 
 /// Where worktrees are made.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
@@ -62,24 +108,55 @@ pub fn load(files: &[PathBuf]) -> Result<Settings, SettingsError> {
             Err(error) => return Err(failed(error.to_string())),
         };
         let layer: Settings = json::from_text(&text).map_err(|error| failed(error.to_string()))?;
-        if layer.auto_background_after.is_some_and(|seconds| !(0.0..1e9).contains(&seconds)) {
-            return Err(failed("`autoBackgroundAfter` is a number of seconds".to_owned()));
+        if let Some(mistake) = layer.mistake() {
+            return Err(failed(mistake));
         }
-        if layer.compact_at.is_some_and(|share| !(0.1..=1.0).contains(&share)) {
-            return Err(failed("`compactAt` is a share between 0.1 and 1".to_owned()));
-        }
-        settings.model = layer.model.or(settings.model);
-        settings.fork = layer.fork.or(settings.fork);
-        settings.auto_background_after =
-            layer.auto_background_after.or(settings.auto_background_after);
-        settings.compact_at = layer.compact_at.or(settings.compact_at);
-        let (worktree, before) = (layer.worktree, settings.worktree);
-        settings.worktree = WorktreeSettings {
-            directory: worktree.directory.or(before.directory),
-            symlink_directories: worktree.symlink_directories.or(before.symlink_directories),
-        };
+        settings = layer.over(settings);
     }
     Ok(settings)
+}
+
+impl Settings {
+    /// What is wrong with one layer, if anything.
+    fn mistake(&self) -> Option<String> {
+        let seconds = [
+            ("autoBackgroundAfter", self.auto_background_after),
+            ("quietAfter", self.quiet_after),
+            ("shutdownAfter", self.shutdown_after),
+            ("stalledAfter", self.stalled_after),
+        ];
+        let is_wrong = |value: f64| !(0.0..1e9).contains(&value);
+        let wrong = seconds.into_iter().find(|(_, value)| value.is_some_and(is_wrong));
+        if let Some((name, _)) = wrong {
+            return Some(format!("`{name}` is a number of seconds"));
+        }
+        if self.compact_at.is_some_and(|share| !(0.1..=1.0).contains(&share)) {
+            return Some("`compactAt` is a share between 0.1 and 1".to_owned());
+        }
+        self.budgets.mistake()
+    }
+
+    /// What this layer says, and of the rest what those before it said.
+    fn over(self, before: Self) -> Self {
+        let (worktree, last) = (self.worktree, before.worktree);
+        Self {
+            model: self.model.or(before.model),
+            fork: self.fork.or(before.fork),
+            auto_background_after: self.auto_background_after.or(before.auto_background_after),
+            quiet_after: self.quiet_after.or(before.quiet_after),
+            compact_at: self.compact_at.or(before.compact_at),
+            auto_claim: self.auto_claim.or(before.auto_claim),
+            plan_approval: self.plan_approval.or(before.plan_approval),
+            shutdown_after: self.shutdown_after.or(before.shutdown_after),
+            stalled_after: self.stalled_after.or(before.stalled_after),
+            budgets: self.budgets.over(before.budgets),
+            asks: AskSettings { open: self.asks.open.or(before.asks.open) },
+            worktree: WorktreeSettings {
+                directory: worktree.directory.or(last.directory),
+                symlink_directories: worktree.symlink_directories.or(last.symlink_directories),
+            },
+        }
+    }
 }
 
 #[cfg(test)]
@@ -101,10 +178,34 @@ mod tests {
         let read = load(&layers).unwrap();
         let numbers = (read.fork, read.compact_at, read.auto_background_after);
         assert_eq!(numbers, (Some(true), Some(0.5), Some(2.0)));
-        for wrong in [r#"{"compactAt": 3}"#, r#"{"autoBackgroundAfter": -1}"#] {
+        assert_eq!(read.asks.open, None);
+        fs::write(&layers[0], r#"{"asks": {"open": "manual"}}"#).unwrap();
+        assert_eq!(load(&layers).unwrap().asks.open, Some(AskOpening::Manual));
+        let wrong = [
+            r#"{"compactAt": 3}"#,
+            r#"{"autoBackgroundAfter": -1}"#,
+            r#"{"quietAfter": -1}"#,
+            r#"{"shutdownAfter": -1}"#,
+            r#"{"stalledAfter": 1e10}"#,
+            r#"{"planApproval": "nobody"}"#,
+            r#"{"autoClaim": "yes"}"#,
+            r#"{"asks": {"open": 1}}"#,
+            r#"{"budgets": {"agent": {"usd": 0}}}"#,
+            r#"{"budgets": {"team": {"turns": 0}}}"#,
+            r#"{"budgets": {"team": {"hours": 3}}}"#,
+        ];
+        for wrong in wrong {
             fs::write(&layers[1], wrong).unwrap();
             assert!(load(&layers).is_err(), "{wrong}");
         }
+        let of_team = r#"{"planApproval": "lead", "budgets": {"agent": {"turns": 3, "usd": 0.5}}}"#;
+        fs::write(&layers[1], of_team).unwrap();
+        fs::write(&layers[2], r#"{"budgets": {"agent": {"turns": 9}, "team": {"minutes": 5}}}"#)
+            .unwrap();
+        let read = load(&layers).unwrap();
+        assert_eq!(read.plan_approval, Some(PlanApproval::Lead));
+        let Budgets { agent, team } = read.budgets;
+        assert_eq!((agent.turns, agent.usd, team.minutes), (Some(9), Some(0.5), Some(5.0)));
         fs::write(&layers[1], "{\n  \"model\": 7\n}").unwrap();
         let error = load(&layers).unwrap_err().to_string();
         assert!(error.contains("project: ") && error.contains("line 2"), "{error}");

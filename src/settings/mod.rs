@@ -1,5 +1,6 @@
 //! Where files are and what the user configured.
 
+pub mod budgets;
 pub mod grants;
 pub mod layers;
 pub mod mcp;

@@ -24,7 +24,7 @@ use crate::protocol::ids::{AgentId, SessionId};
 use crate::protocol::json;
 use crate::settings::paths::Home;
 
-pub use super::journal_reader::{Batch, Follower, read_after};
+pub use super::journal_reader::{Batch, Follower, is_running, read_after};
 
 /// How many events stay in memory for readers that keep up.
 const RECENT: usize = 1024;

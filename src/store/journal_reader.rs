@@ -154,6 +154,12 @@ impl Follower {
     }
 }
 
+/// Whether a process has this journal open to write: the session runs.
+pub fn is_running(path: &Path) -> bool {
+    let Ok(file) = std::fs::File::open(path) else { return false };
+    matches!(file.try_lock_shared(), Err(std::fs::TryLockError::WouldBlock))
+}
+
 /// All events with a larger number, for a reader that does not own the journal. None where there
 /// is no file.
 pub fn read_after(path: &Path, seq: u64) -> Result<Batch, StoreError> {

@@ -41,6 +41,9 @@ const SESSION_MARK: &[u8] = b"\n    \"msgV\": ";
 /// What stands before the time of a message, as it is in a file.
 const TIME_MARK: &[u8] = b"\n    \"timestamp\": \"";
 
+/// How a message ends that was taken, as everybody writes it. Text cannot look like it, either.
+const READ: &str = "\n    \"read\": true\n  }";
+
 /// All inboxes of one team.
 #[derive(Debug)]
 pub struct Mailbox<'a> {
@@ -125,25 +128,53 @@ impl<'a> Mailbox<'a> {
 
     /// Sends plain words to a member of the team. When this returns, the message is on disk.
     pub fn send(&self, to: &AgentName, message: Message) -> Result<Message, StoreError> {
-        refuse_forgery(&message)?;
-        self.post(to, message)
-    }
-
-    /// As `send`, with a typed body, which only a runtime may send.
-    pub fn send_body(
-        &self,
-        to: &AgentName,
-        from: &AgentName,
-        body: &Body,
-        at: Stamp,
-    ) -> Result<Message, StoreError> {
-        self.post(to, Message::with_body(from, body, at))
-    }
-
-    fn post(&self, to: &AgentName, message: Message) -> Result<Message, StoreError> {
         let team = self.store.rosters().team(&self.team)?;
-        roster::member(&team, to)?;
+        self.send_plain_among(&team, to, message)
+    }
+
+    /// As `send`, with a body of the protocol, which only a runtime may send.
+    pub fn send_typed(&self, to: &AgentName, message: Message) -> Result<Message, StoreError> {
+        let team = self.store.rosters().team(&self.team)?;
+        self.send_typed_among(&team, to, message)
+    }
+
+    /// As `send`, by whoever has just read the roster.
+    pub fn send_plain_among(
+        &self,
+        team: &Team,
+        to: &AgentName,
+        message: Message,
+    ) -> Result<Message, StoreError> {
+        refuse_forgery(&message)?;
+        self.send_typed_among(team, to, message)
+    }
+
+    /// As `send_typed`, by whoever has just read the roster.
+    pub fn send_typed_among(
+        &self,
+        team: &Team,
+        to: &AgentName,
+        message: Message,
+    ) -> Result<Message, StoreError> {
+        roster::member(team, to)?;
         self.deliver(to, message, team.form())
+    }
+
+    /// What an agent has not taken yet, oldest first. What it has is not parsed again.
+    pub fn unread(&self, agent: &AgentName) -> Result<Vec<Message>, StoreError> {
+        let path = self.path(agent);
+        if let Some((text, None)) = read_inbox(&path)? {
+            let elements = Elements::of(&text);
+            let open = elements.whole.iter().filter(|element| !element.ends_with(READ));
+            let messages: Result<Vec<Message>, _> = open.map(|one| json::from_text(one)).collect();
+            if let (None, Ok(mut messages)) = (elements.torn, messages) {
+                messages.retain(|message| !message.read);
+                return Ok(messages);
+            }
+        }
+        let mut messages = self.read(agent)?.messages;
+        messages.retain(|message| !message.read);
+        Ok(messages)
     }
 
     /// Sends plain words to everybody but the sender, as far as it goes.
@@ -171,7 +202,7 @@ impl<'a> Mailbox<'a> {
             assigned_by: by.clone(),
             timestamp: at.to_string(),
         });
-        self.send_body(owner, by, &body, at).map(Some)
+        self.send_typed(owner, Message::with_body(by, &body, at)).map(Some)
     }
 
     fn deliver(&self, to: &AgentName, message: Message, team: Form) -> Result<Message, StoreError> {
@@ -406,8 +437,9 @@ fn mark(text: &str, which: &Which<'_>) -> Option<(String, usize)> {
     let mut out = String::with_capacity(text.len());
     let (mut done, mut count) = (0, 0);
     for element in elements.whole {
-        let unread = json::from_text::<Message>(element)
-            .is_ok_and(|message| !message.read && which.includes(&message));
+        let unread = !element.ends_with(READ)
+            && json::from_text::<Message>(element)
+                .is_ok_and(|message| !message.read && which.includes(&message));
         if !unread {
             continue;
         }

@@ -3,6 +3,7 @@
 //! A roster is changed by patching its document inside its locks, so two programs that add a
 //! member at the same time lose nothing, and fields that we do not know survive.
 
+use std::collections::HashMap;
 use std::fs::{self, OpenOptions};
 use std::io::ErrorKind;
 use std::os::unix::fs::OpenOptionsExt;
@@ -35,6 +36,8 @@ pub struct NewTeam {
     pub model: Option<String>,
     pub cwd: String,
     pub session: SessionId,
+    /// A list of tasks that becomes the team's: the one the session had without it.
+    pub tasks: Option<TeamDir>,
 }
 
 /// What a new teammate is made of.
@@ -174,6 +177,9 @@ impl<'a> Rosters<'a> {
         }
         sweep(&[home.teams(), home.task_lists()]);
         files::make_dir(&home.inboxes(&dir))?;
+        if let Some(own) = new.tasks.as_ref().filter(|own| **own != dir) {
+            self.take_over(own, &dir, &held)?;
+        }
         make_task_dir(&home.tasks(&dir))?;
         let at = files::now().millis();
         let lead =
@@ -190,6 +196,17 @@ impl<'a> Rosters<'a> {
         held.replace(&config, json::to_pretty(&team).as_bytes())?;
         held.secure_names(&home.tasks(&dir).join(".lock"))?;
         Ok((dir, team))
+    }
+
+    /// Makes another list of tasks the team's, whole, unless the team has one already.
+    fn take_over(&self, from: &TeamDir, to: &TeamDir, held: &Held) -> Result<(), StoreError> {
+        let home = self.store.home();
+        let (own, team) = (home.tasks(from), home.tasks(to));
+        if !own.is_dir() || team.exists() {
+            return Ok(());
+        }
+        let _alone = self.store.locks().enter_too(&["tasks", from.as_str()], held)?;
+        fs::rename(&own, &team).map_err(|source| StoreError::io("move", &own, source))
     }
 
     /// Adds a teammate, with a name nobody has and the next colour.
@@ -231,6 +248,26 @@ impl<'a> Rosters<'a> {
             let members = document.get_mut("members").and_then(Json::items_mut);
             for entry in members.into_iter().flatten().filter(|entry| is_named(entry, name)) {
                 entry.set("isActive", Json::from(activity == Activity::Working), MEMBER_KEYS);
+            }
+            Ok(())
+        })
+    }
+
+    /// Says of several at once whether they work. Whoever has left meanwhile is passed over.
+    pub fn set_activities(
+        &self,
+        dir: &TeamDir,
+        these: &HashMap<AgentName, Activity>,
+    ) -> Result<(), StoreError> {
+        self.change(dir, |document, _| {
+            let members = document.get_mut("members").and_then(Json::items_mut);
+            for entry in members.into_iter().flatten() {
+                let name = entry.get("name").and_then(Json::as_str);
+                let name = name.map(|name| AgentName::found(&name));
+                if let Some(activity) = name.and_then(|name| these.get(&name)) {
+                    let works = *activity == Activity::Working;
+                    entry.set("isActive", Json::from(works), MEMBER_KEYS);
+                }
             }
             Ok(())
         })

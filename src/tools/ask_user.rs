@@ -152,6 +152,7 @@ async fn ask(cx: &ToolContext, call: &Call, input: Value) -> Output {
         question: Question::Words { questions: questions.clone() },
         choices: Vec::new(),
         suggestions: Vec::new(),
+        scopes: Vec::new(),
     };
     // No rule and no mode can answer for the person.
     let verdict = cx.desk.raise(ask, &|| None, cx.view.clone(), &call.stop).await;

@@ -63,6 +63,9 @@ pub async fn call(cx: &ToolContext, tools: &ToolSet, wanted: Use, stop: &Stop) -
         return Output::failed(refuse(cx, &wanted, tools.missing(&wanted.tool)));
     };
     let tool = tool.as_ref();
+    if cx.crew.has_begun(&cx.me, &wanted.id) {
+        return go_on(cx, tool, wanted, stop).await;
+    }
     match admit(cx, tool, &wanted, stop).await {
         Ok(admitted) => run(cx, tool, admitted).await,
         Err(refusal) => Output::failed(refusal),
@@ -227,6 +230,24 @@ async fn run(cx: &ToolContext, tool: &dyn Tool, admitted: Admitted) -> Output {
         input: input.clone(),
     };
     cx.journal.emit(Some(&cx.me), started);
+    carry_out(cx, tool, call, input, remark).await
+}
+
+/// A call that was let through and began before a restart, whose work goes on: nobody is asked
+/// again, and it does not begin again.
+async fn go_on(cx: &ToolContext, tool: &dyn Tool, wanted: Use, stop: &Stop) -> Output {
+    let access = tool.access(cx, &wanted.input).unwrap_or_default();
+    let call = Call { id: wanted.id, stop: stop.clone(), access, view: cx.view() };
+    carry_out(cx, tool, call, wanted.input, None).await
+}
+
+async fn carry_out(
+    cx: &ToolContext,
+    tool: &dyn Tool,
+    call: Call,
+    input: Value,
+    remark: Option<String>,
+) -> Output {
     let since = Instant::now();
     // What is not on disk as started would run again after a crash.
     let mut output = match cx.journal.trouble().filter(|trouble| trouble.waiting > 0) {

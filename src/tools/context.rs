@@ -13,8 +13,10 @@ use super::shell::Shell;
 use crate::model::Stop;
 use crate::permission::View;
 use crate::permission::desk::AskDesk;
-use crate::protocol::ids::{AgentId, SessionId, TeamDir};
+use crate::protocol::ids::{AgentId, AgentName, MessageId, SessionId, TeamDir};
+use crate::protocol::message::Message;
 use crate::protocol::op::Mode;
+use crate::protocol::task::Task;
 use crate::store::Store;
 use crate::store::journal::Journal;
 
@@ -100,8 +102,22 @@ pub trait Crew: Send + Sync {
     /// The kind of agent that a spawn without, or with, this type would start, as rules name it.
     fn kind_of(&self, by: &AgentId, wanted: Option<&str>) -> String;
 
+    /// Whether this call was let through and began in an earlier process, and goes on now.
+    fn has_begun(&self, _by: &AgentId, _use_id: &str) -> bool {
+        false
+    }
+
     /// Starts an agent; the output is what the tool answers.
     fn spawn<'a>(&'a self, by: &'a AgentId, call: &'a Call, wish: Wish) -> BoxFuture<'a, Output>;
+
+    /// Mail that stands in an agent's transcript from now on.
+    fn delivered(&self, to: &AgentId, mail: Vec<MessageId>);
+
+    /// A task changed, or is gone: somebody may wait for that.
+    fn task_changed(&self, by: &AgentId, task: Option<&Task>);
+
+    /// Mail that a tool wrote is on disk.
+    fn mail_sent(&self, to: &AgentName, message: &Message);
 
     /// Sends words to another agent; the output is what the tool answers.
     fn send<'a>(&'a self, by: &'a AgentId, call: &'a Call, letter: Letter)

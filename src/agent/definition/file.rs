@@ -94,6 +94,11 @@ pub fn read_json(text: &str) -> Read {
 
 /// The front matter, with an empty line for the one that opens it so that lines keep their
 /// numbers, and the prompt.
+/// What stands below the front matter, if there is any.
+pub fn body(text: &str) -> &str {
+    split(text, &mut Mistakes::default()).map_or(text, |(_, body)| body)
+}
+
 fn split<'a>(text: &'a str, errors: &mut Mistakes) -> Option<(String, &'a str)> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut lines = text.split_inclusive('\n');

@@ -17,7 +17,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 pub use catalog::{Catalog, Watcher};
-pub use file::{Read, read_file_text, read_json};
+pub use file::{Read, body, read_file_text, read_json};
 pub use sources::Sources;
 
 use crate::model::request::Effort;
@@ -99,7 +99,7 @@ pub enum MemoryScope {
     Local,
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum McpServer {
     /// One that the parent has too.
     Shared(String),

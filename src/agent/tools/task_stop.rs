@@ -13,9 +13,9 @@ use crate::tools::{Bad, Call, Needs, Output, Spec, Tool, ToolContext, parse};
 
 const DESCRIPTION: &str = "\
 Ends a background command, with everything it started, or a background agent. What it printed \
-until then stays readable.";
+until then stays readable, and you are told of its end as of every other.";
 
-/// How long somebody else's task may take to end.
+/// How long a task may take to end.
 const LONGEST: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -75,18 +75,11 @@ impl Tool for TaskStopTool {
             if let Some(end) = job.end() {
                 return Output::failed(format!("It runs no more: {}", end.summary));
             }
-            // Its owner is told, unless it is its owner who stops it.
-            let ended = if job.plan.owner == cx.me {
-                cx.shell.jobs().kill(&id).await
-            } else {
-                job.stop.cancel();
-                cx.shell.jobs().watch(&id, LONGEST).await
-            };
-            match ended {
+            // What came of it is told to its owner as every end is, also when that is who stops it.
+            match cx.shell.jobs().kill(&id, LONGEST).await {
                 Ok(Some(end)) => {
                     let status = status_name(end.status);
-                    let said = end.result.map(|said| format!("\n\n{said}")).unwrap_or_default();
-                    Output::text(format!("Stopped {id}: {}{said}", end.summary))
+                    Output::text(format!("Stopped {id}: {}", end.summary))
                         .with_data(json!({ "taskId": id, "status": status }))
                 }
                 Ok(None) => Output::failed(format!("{id} could not be stopped.")),

@@ -11,10 +11,28 @@ const EXAMPLES: &str = r#"Examples:
   quarterdeck run -c -p "Now the documentation"
   quarterdeck run -p "Tidy up" --on-ask wait     (answer with: quarterdeck asks list latest)
   quarterdeck run --playbook demo.yaml -p go --output-format stream-json | jq -r .type
+  quarterdeck run --input-format stream-json --output-format stream-json < lines.jsonl
 
 It ends when the lead has answered, no agent works in the background and nothing waits for the
 lead. Ctrl-C interrupts it and still prints the result; a second one ends it at once. With
 --on-ask wait, open questions stay open: answer them, then go on with -c.
+
+Lines of --input-format stream-json: messages, with an optional "priority" (now, next, later),
+and requests, each answered by a `control_response` line with its request_id:
+  {"type":"user","message":{"role":"user","content":"Fix the tests"}}
+  {"type":"control_request","request_id":"1","request":{"subtype":"interrupt"}}
+Requests, with their fields; "agent" is a name or an id, and means the lead if it is left out:
+  interrupt            agent?: ends its turn
+  background           tool_use_id: sends what this call started to the background
+  stop_task            task_id: ends an agent, or a background command
+  compact              agent?, instructions?: summarises its conversation
+  set_permission_mode  mode, agent?
+  aside                purpose (title, summary, side_question, memory), prompt, agent?: asks
+                       beside its conversation, which learns nothing of it
+  run_agent            prompt, agent_type?, description?, model?, run_in_background?, agent?:
+                       runs a subagent and answers with its result
+  initialize           nothing: answers with what there is
+`control_cancel_request` with a request_id gives up a request that is still going on.
 
 Exit codes: 0 done; 1 failed (no more turns, the budget is spent, the model did not answer);
 2 wrong usage or bad input; 130 interrupted."#;
@@ -77,7 +95,7 @@ pub struct Run {
     /// Go on with this session; the beginning of its id is enough
     #[arg(short = 'r', long, value_name = "ID")]
     pub resume: Option<String>,
-    /// Play a playbook instead of asking a model
+    /// Play a playbook instead of asking a model; `demo` is the embedded rehearsal
     #[arg(long, value_name = "FILE")]
     pub playbook: Option<PathBuf>,
     /// Agents without a type are forks that know the whole conversation
@@ -89,6 +107,12 @@ pub struct Run {
     /// Send an agent that is waited for to the background after so many seconds
     #[arg(long, value_name = "SECONDS", hide = true, value_parser = positive)]
     pub auto_background_after: Option<f64>,
+    /// Somebody looks at a screen: the session belongs to a console.
+    #[arg(skip)]
+    pub on_screen: bool,
+    /// How fast a playbook is played on a screen.
+    #[arg(skip)]
+    pub pace: Option<u32>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::args::Run;
+use super::args::{OnAsk, Run};
 use crate::agent::brains::Brains;
 use crate::agent::context::{Brain, Limits};
 use crate::agent::definition::{Catalog, Definition, Severity, Source, Sources, Watcher};
 use crate::agent::office::Policy;
+use crate::cli::demo;
 use crate::cli::failure::Failure;
 use crate::cli::model::{catalog, chosen, variable};
 use crate::cli::out::Out;
@@ -17,7 +18,7 @@ use crate::cli::permissions::{known_mode, loaded_view};
 use crate::model::rehearsal::Rehearsal;
 use crate::model::rehearsal::playbook::{Pace, Playbook};
 use crate::model::rehearsal::player::Unmatched;
-use crate::model::{http, retry};
+use crate::model::{choose, http, retry};
 use crate::permission::View;
 use crate::protocol::ids::SessionId;
 use crate::protocol::op::Mode;
@@ -27,6 +28,7 @@ use crate::settings::layers::{self, Settings};
 use crate::settings::models::REHEARSAL;
 use crate::settings::permissions::Layer;
 use crate::store::Store;
+use crate::team::policy::Policy as TeamPolicy;
 use crate::worktree::{self, Slug, Worktree};
 
 /// A session that runs, and the worktree it runs in, which is kept as long as this lives.
@@ -36,6 +38,10 @@ pub struct Begun {
 }
 
 pub async fn begin(store: &Store, run: &Run, out: &mut Out) -> Result<Begun, Failure> {
+    if !run.on_screen && run.playbook.as_deref().is_some_and(demo::is_demo) {
+        let project = demo::enter_scratch()?;
+        out.remark(&format!("quarterdeck: the rehearsal works in {}", project.display()));
+    }
     let here = env::current_dir()?;
     let here = here.canonicalize().unwrap_or(here);
     let tree = run.worktree.as_ref().map(|name| worktree_of(&here, name, out)).transpose()?;
@@ -79,6 +85,7 @@ async fn start(store: &Store, run: &Run, project: PathBuf, out: &mut Out) -> Res
         lead,
         tools: (!run.tools.is_empty()).then(|| split(&run.tools)),
         disallowed: split(&run.disallowed_tools),
+        team: team_policy(run, &settings),
         policy: Policy {
             fork: run.fork || settings.fork.unwrap_or(false),
             auto_background_after: run
@@ -93,11 +100,29 @@ async fn start(store: &Store, run: &Run, project: PathBuf, out: &mut Out) -> Res
             ..Limits::default()
         },
         limit_usd: run.max_budget_usd,
+        budgets: settings.budgets,
     };
     Live::start(start).await.map_err(|error| match error {
         StartError::Store(error) => Failure::from(error),
         StartError::Other(what) => Failure::no("start", what),
     })
+}
+
+/// How a team is run. Where questions wait, the person decides, from wherever they answer; as
+/// nobody looks at a screen, what teammates ask is in the lead's inbox, too.
+fn team_policy(run: &Run, settings: &Settings) -> TeamPolicy {
+    let usual = TeamPolicy::default();
+    let waits = run.on_ask == OnAsk::Wait;
+    TeamPolicy {
+        auto_claim: settings.auto_claim.unwrap_or(usual.auto_claim),
+        plans: settings.plan_approval.unwrap_or(usual.plans),
+        shutdown_patience: settings
+            .shutdown_after
+            .map_or(usual.shutdown_patience, Duration::from_secs_f64),
+        attended: waits,
+        asks_by_mail: waits && !run.on_screen,
+        ..usual
+    }
 }
 
 /// The mode that was asked for: on the command line, or by the definition that the lead follows.
@@ -198,9 +223,16 @@ fn brains(run: &Run, lead: Option<&Definition>, out: &mut Out) -> Result<(Brains
     let bad = |what: String| Failure::bad_input(what);
     let (brains, chosen) = match &run.playbook {
         Some(file) => {
-            let playbook = Playbook::load(file).map_err(|error| bad(error.to_string()))?;
-            let rehearsal =
-                Rehearsal::new(Arc::new(playbook), Unmatched::Fail).at_pace(Pace::AtOnce);
+            let playbook = match demo::is_demo(file) {
+                true => choose::demo_playbook(),
+                false => Playbook::load(file).map_err(|error| bad(error.to_string()))?,
+            };
+            // What nobody watches need not be slow; what somebody watches must not break off.
+            let (pace, unmatched) = match run.on_screen {
+                true => (run.pace.map_or(playbook.pace, Pace::new), Unmatched::EndPolitely),
+                false => (Pace::AtOnce, Unmatched::Fail),
+            };
+            let rehearsal = Rehearsal::new(Arc::new(playbook), unmatched).at_pace(pace);
             let rehearsal = rehearsal
                 .with_patience(http::stall(variable))
                 .with_retry(retry::Policy::from_env(variable));

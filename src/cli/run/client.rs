@@ -8,7 +8,8 @@ use serde_json::Value;
 
 use super::Signals;
 use super::args::{OnAsk, OutputFormat, Run};
-use super::input::{Input, Words};
+use super::control::Controls;
+use super::input::{Input, Said, Words};
 use super::lines::{Init, Lines, RunResult};
 use crate::agent::life::Doing;
 use crate::agent::turn::{End, spoken};
@@ -43,6 +44,7 @@ pub struct Client<'a> {
     live: &'a Live,
     out: &'a mut Out,
     lines: Lines,
+    controls: Controls<'a>,
     turns: u32,
     /// The last words of the lead.
     said: String,
@@ -69,6 +71,7 @@ impl<'a> Client<'a> {
             live,
             out,
             lines: Lines::new(live.session()),
+            controls: Controls::new(live),
             turns: 0,
             said: String::new(),
             since: Instant::now(),
@@ -91,7 +94,11 @@ impl<'a> Client<'a> {
         signals: &mut Signals,
     ) -> (Result<(), Failure>, Parting) {
         let followed = self.follow(input, signals).await;
-        let told = followed.and_then(|()| match self.owes_result {
+        let dismissed = match self.parting {
+            Parting::Usual => self.dismiss().await,
+            Parting::AsksStay | Parting::AtOnce => Ok(()),
+        };
+        let told = followed.and(dismissed).and_then(|()| match self.owes_result {
             true => self.tell(),
             false => Ok(()),
         });
@@ -99,16 +106,33 @@ impl<'a> Client<'a> {
         (outcome, self.parting)
     }
 
+    /// Ends the teammates, and tells that, too.
+    async fn dismiss(&mut self) -> Result<(), Failure> {
+        if self.live.team().roll().is_none() {
+            return Ok(());
+        }
+        self.live.team().dismiss().await;
+        let latest = self.live.office.journal.latest();
+        let mut events = self.live.events(self.seen);
+        while self.seen < latest {
+            let Some(event) = events.next().await else { break };
+            self.event(&event).await?;
+        }
+        Ok(())
+    }
+
     async fn follow(&mut self, mut input: Input, signals: &mut Signals) -> Result<(), Failure> {
         self.greet()?;
         let live = self.live;
         let (mut doing, mut background) = (live.doing(), live.background());
+        let mut moves = live.team().moves();
         let mut events = live.events(live.began_after);
         self.take_up_asks();
         loop {
             doing.borrow_and_update();
+            moves.borrow_and_update();
             if live.is_idle() && self.seen >= live.office.journal.latest() {
-                if self.interrupted || input.is_over() {
+                if self.interrupted || (input.is_over() && self.controls.is_idle()) {
                     return Ok(());
                 }
                 self.answer_dialogue(&input)?;
@@ -119,12 +143,14 @@ impl<'a> Client<'a> {
                     None => return Ok(()),
                 },
                 changed = doing.changed() => if changed.is_err() { return Ok(()) },
-                words = input.next(), if !input.is_over() && !self.interrupted => {
-                    self.hear(words).await?;
+                said = input.next(), if !input.is_over() && !self.interrupted => {
+                    self.hear(said).await?;
                 }
+                answer = self.controls.next() => self.respond(answer)?,
                 () = signals.next() => if self.signalled().await { return Ok(()) },
                 () = sleep_until(self.patience) => return Ok(()),
                 _ = background.changed() => {}
+                _ = moves.changed() => {}
             }
         }
     }
@@ -138,10 +164,18 @@ impl<'a> Client<'a> {
         }
     }
 
-    async fn hear(&mut self, words: Result<Option<Words>, Failure>) -> Result<(), Failure> {
-        match words {
+    async fn hear(&mut self, said: Result<Option<Said>, Failure>) -> Result<(), Failure> {
+        match said {
             Ok(None) => Ok(()),
-            Ok(Some(Words { text, when })) => {
+            Ok(Some(Said::Control(control))) => match self.controls.take(control).await {
+                Some(answer) => self.respond(answer),
+                None => Ok(()),
+            },
+            Ok(Some(Said::Cancel(id))) => {
+                self.controls.cancel(&id);
+                Ok(())
+            }
+            Ok(Some(Said::Words(Words { text, when }))) => {
                 self.owes_result = true;
                 let to = self.live.lead().cx.me.clone();
                 let said = self.live.submit(Op::Say { to, text, when }).await;
@@ -170,6 +204,7 @@ impl<'a> Client<'a> {
         }
         self.patience = Some(tokio::time::Instant::now() + GRACE);
         self.live.interrupt_all();
+        self.controls.cancel_all();
         false
     }
 
@@ -289,7 +324,7 @@ impl<'a> Client<'a> {
                 End::Done => ("success", Ok(())),
                 End::Interrupted => (broken, Err(Failure::Interrupted)),
                 End::MaxTurns => ("error_max_turns", badly(&last.end)),
-                End::Budget { .. } => ("error_budget", badly(&last.end)),
+                End::Budget { .. } | End::OverBudget(_) => ("error_budget", badly(&last.end)),
                 End::Failed(_) => (broken, badly(&last.end)),
             },
             Doing::Ended => (broken, Err(Failure::no("error", "the lead was stopped"))),
@@ -334,6 +369,11 @@ impl<'a> Client<'a> {
         };
         let line = self.lines.result(&result);
         self.out.value(&line)
+    }
+
+    fn respond(&mut self, answer: Value) -> Result<(), Failure> {
+        let line = self.lines.framed(answer, None);
+        self.stream(&line)
     }
 
     fn stream(&mut self, line: &Value) -> Result<(), Failure> {

@@ -3,9 +3,11 @@
 use std::io::{self, IsTerminal};
 
 use serde::Deserialize;
+use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader, Lines, Stdin};
 
 use super::args::{InputFormat, Run};
+use super::control::Control;
 use crate::cli::failure::Failure;
 use crate::protocol::content::ChatMessage;
 use crate::protocol::json;
@@ -23,6 +25,17 @@ struct Message {
     kind: String,
     message: Option<ChatMessage>,
     priority: Option<When>,
+    request_id: Option<String>,
+    request: Option<Value>,
+}
+
+/// What a line of input says.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Said {
+    Words(Words),
+    Control(Control),
+    /// The answer to this request is not wanted any more.
+    Cancel(String),
 }
 
 /// Words for the lead, and how urgent they are.
@@ -76,7 +89,7 @@ impl Input {
     }
 
     /// The next message; `None` when there will be none. There is none after a bad one.
-    pub async fn next(&mut self) -> Result<Option<Words>, Failure> {
+    pub async fn next(&mut self) -> Result<Option<Said>, Failure> {
         let next = self.read().await;
         if !matches!(next, Ok(Some(_))) {
             *self = Self::Over;
@@ -84,12 +97,12 @@ impl Input {
         next
     }
 
-    async fn read(&mut self) -> Result<Option<Words>, Failure> {
+    async fn read(&mut self) -> Result<Option<Said>, Failure> {
         match self {
-            Self::Once(text) => Ok(text.take().map(Words::usual)),
+            Self::Once(text) => Ok(text.take().map(Words::usual).map(Said::Words)),
             Self::Stream { first, lines, line } => {
                 if let Some(text) = first.take() {
-                    return Ok(Some(Words::usual(text)));
+                    return Ok(Some(Said::Words(Words::usual(text))));
                 }
                 loop {
                     let read = lines.next_line().await;
@@ -110,18 +123,24 @@ fn wrong(line: usize, what: &str) -> Failure {
     Failure::bad_input(format!("line {line} of the input: {what}"))
 }
 
-fn message(text: &str, line: usize) -> Result<Words, Failure> {
+fn message(text: &str, line: usize) -> Result<Said, Failure> {
     let read: Message = json::from_text(text).map_err(|error| wrong(line, &error.to_string()))?;
-    let (text, when) = match read {
-        Message { kind, message: Some(message), priority } if kind == "user" => {
-            (message.content.text(), priority.unwrap_or(When::Next))
+    let Message { kind, message, priority, request_id, request } = read;
+    match (kind.as_str(), message, request_id, request) {
+        ("user", Some(message), ..) => {
+            let (text, when) = (message.content.text(), priority.unwrap_or(When::Next));
+            match text.trim().is_empty() {
+                true => Err(wrong(line, "the message has no words")),
+                false => Ok(Said::Words(Words { text, when })),
+            }
         }
-        Message { kind, .. } => {
-            return Err(wrong(line, &format!("`{kind}` is no message of a user")));
+        ("control_request", _, Some(id), Some(request)) => {
+            Ok(Said::Control(Control { id, request }))
         }
-    };
-    match text.trim().is_empty() {
-        true => Err(wrong(line, "the message has no words")),
-        false => Ok(Words { text, when }),
+        ("control_request", ..) => {
+            Err(wrong(line, "a `control_request` needs `request_id` and `request`"))
+        }
+        ("control_cancel_request", _, Some(id), _) => Ok(Said::Cancel(id)),
+        _ => Err(wrong(line, &format!("`{kind}` is no message of a user"))),
     }
 }

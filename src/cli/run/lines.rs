@@ -74,6 +74,24 @@ impl Lines {
             Fact::ModeChanged { mode } => {
                 json!({ "type": "status", "status": "mode", "permissionMode": mode_name(*mode) })
             }
+            Fact::TeamCreated { name, description } => json!({
+                "type": "status", "status": "team_created", "team_name": name,
+                "description": description,
+            }),
+            Fact::TeamDeleted { name } => {
+                json!({ "type": "status", "status": "team_deleted", "team_name": name })
+            }
+            Fact::MemberJoined { member } => {
+                json!({ "type": "status", "status": "joined", "member": member })
+            }
+            Fact::MemberLeft { name } => {
+                json!({ "type": "status", "status": "left", "name": name })
+            }
+            Fact::WentIdle { reason, why } => {
+                json!({ "type": "status", "status": "idle", "reason": reason, "why": why })
+            }
+            Fact::Paused => json!({ "type": "status", "status": "paused" }),
+            Fact::Unpaused => json!({ "type": "status", "status": "unpaused" }),
             Fact::TaskChanged { task } => json!({ "type": "task", "task": task }),
             Fact::TaskDeleted { id } => json!({ "type": "task", "deleted": id }),
             Fact::MailSent { to, message } => {
@@ -92,8 +110,6 @@ impl Lines {
             | Fact::Thinking { .. }
             | Fact::Restarted { .. }
             | Fact::TurnEnded { .. }
-            | Fact::MemberJoined { .. }
-            | Fact::MemberLeft { .. }
             | Fact::Decided { .. }
             | Fact::ToolStarted { .. }
             | Fact::ToolOutput { .. }
@@ -106,7 +122,7 @@ impl Lines {
     }
 
     /// What every line says: which session, which agent, and which call it belongs to.
-    fn framed(&self, mut body: Value, agent: Option<&AgentId>) -> Value {
+    pub fn framed(&self, mut body: Value, agent: Option<&AgentId>) -> Value {
         let call = agent.and_then(|agent| self.started_by.get(agent));
         let name = agent.map_or("team-lead".to_owned(), |agent| agent.name.to_string());
         if let Some(members) = body.as_object_mut() {

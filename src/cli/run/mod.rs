@@ -2,8 +2,9 @@
 //! ops in, events out.
 
 pub mod args;
-mod begin;
+pub mod begin;
 mod client;
+mod control;
 mod input;
 mod lines;
 
@@ -56,6 +57,7 @@ async fn headless(
     }
     let mut client = Client::new(run, format, &live, out);
     let (told, parting) = client.serve(input, &mut signals).await;
+    drop(client);
     part(live, parting, &mut signals).await;
     if let Some(Outcome::Kept { path, branch, changes, .. }) = tree.map(worktree::clean_up) {
         let (path, summary) = (path.display(), changes.summary);

@@ -133,6 +133,32 @@ impl<'a> TaskList<'a> {
         Ok(updated)
     }
 
+    /// Has exactly these tasks block a task from now on. Returns all that changed, as they are now.
+    pub fn set_blockers(&self, id: &TaskId, wanted: &[TaskId]) -> Result<Vec<Task>, StoreError> {
+        let mut held = self.enter()?;
+        let before = self.get(id)?.ok_or_else(|| StoreError::NoTask(id.clone()))?.blocked_by;
+        let new: Vec<TaskId> = wanted.iter().filter(|id| !before.contains(id)).cloned().collect();
+        let gone: Vec<TaskId> = before
+            .into_iter()
+            .filter(|id| !wanted.contains(id) && self.path(id).exists())
+            .collect();
+        self.take_all(&mut held, &[std::slice::from_ref(id), &new, &gone].concat())?;
+        let edges = edges(id, &[], &new);
+        self.scan()?.tasks().check(&edges)?;
+        let own = self.change(&mut held, id, |document, _| {
+            keep_ids(document, "blockedBy", |other| wanted.contains(other));
+            add_ids(document, "blockedBy", &new);
+        })?;
+        self.write_other_ends(&mut held, id, &edges)?;
+        for other in &gone {
+            self.change(&mut held, other, |document, _| {
+                keep_ids(document, "blocks", |other| other != id);
+            })?;
+        }
+        let others = new.iter().chain(&gone).filter_map(|id| self.get(id).ok().flatten());
+        Ok([own.task].into_iter().chain(others).collect())
+    }
+
     /// Takes the locks of all tasks that a change will touch, before it touches the first: what
     /// is refused then has not half happened. All of them must be there and readable.
     fn take_all(&self, held: &mut Held, ids: &[TaskId]) -> Result<(), StoreError> {

@@ -91,7 +91,7 @@ impl InboxStem {
 }
 
 /// When a watch looks. The default is right; tests need others to show one part at a time.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pace {
     window: Duration,
     look_again: Duration,

@@ -330,15 +330,10 @@ impl Jobs {
         Ok(tokio::time::timeout(limit, job.ended()).await.ok().flatten())
     }
 
-    /// Ends a job with all it started, and tells of it.
-    pub async fn kill(&self, id: &str) -> Result<Option<End>, JobError> {
-        let job = self.get(id)?;
-        let reader = Reader::of(&job);
-        job.stop.cancel();
-        let end = job.ended().await;
-        job.claim();
-        drop(reader);
-        Ok(end)
+    /// Ends a job with all it started. Its owner is told, as of every end.
+    pub async fn kill(&self, id: &str, limit: Duration) -> Result<Option<End>, JobError> {
+        self.get(id)?.stop.cancel();
+        self.watch(id, limit).await
     }
 
     /// What was printed since the last reading; what is too much for one is left for the next.

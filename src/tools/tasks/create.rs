@@ -42,7 +42,7 @@ pub struct TaskCreateTool {
 
 impl TaskCreateTool {
     pub fn new() -> Self {
-        Self { spec: Spec::of::<Input>(NAME, DESCRIPTION, Needs::Nothing, true) }
+        Self { spec: Spec::of::<Input>(NAME, DESCRIPTION, Needs::Nothing, false) }
     }
 }
 

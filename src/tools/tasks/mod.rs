@@ -77,7 +77,8 @@ fn refused(error: &StoreError) -> Output {
 }
 
 fn tell(cx: &ToolContext, task: Task) {
-    cx.journal.emit(Some(&cx.me), Fact::TaskChanged { task });
+    cx.journal.emit(Some(&cx.me), Fact::TaskChanged { task: task.clone() });
+    cx.crew.task_changed(&cx.me, Some(&task));
 }
 
 /// A subject on one line, so that no subject can look like another task.

@@ -158,6 +158,7 @@ async fn delete(cx: &ToolContext, id: TaskId) -> Result<Output, Output> {
     });
     let (from, others) = deleted.await?;
     cx.journal.emit(Some(&cx.me), Fact::TaskDeleted { id: id.clone() });
+    cx.crew.task_changed(&cx.me, None);
     others.into_iter().for_each(|task| tell(cx, task));
     let data = json!({
         "success": true,
@@ -205,7 +206,9 @@ async fn patched(cx: &ToolContext, id: TaskId, mut patch: TaskPatch) -> Result<O
     }
     match (told, task.owner()) {
         (Some(Ok(message)), Some(owner)) => {
-            cx.journal.emit(Some(&cx.me), Fact::MailSent { to: owner.clone(), message });
+            let sent = Fact::MailSent { to: owner.clone(), message: message.clone() };
+            cx.journal.emit(Some(&cx.me), sent);
+            cx.crew.mail_sent(owner, &message);
         }
         (Some(Err(error)), Some(owner)) => {
             said =

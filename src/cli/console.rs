@@ -1,0 +1,258 @@
+//! `quarterdeck` alone, or `quarterdeck console`: a session with the full-screen console on it.
+
+use std::env;
+use std::fs;
+use std::io::{self, IsTerminal};
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+use clap::Args;
+
+use super::failure::Failure;
+use super::out::Out;
+use super::run::args::{InputFormat, OnAsk, Run};
+use super::run::begin::{self, Begun};
+use super::{demo, model};
+use crate::console::keys::Keymap;
+use crate::console::runtime::files::HistoryFile;
+use crate::console::runtime::{self, Options};
+use crate::console::state::{Opening, State};
+use crate::console::update::Parting;
+use crate::console::view::surroundings::{Surroundings, Wish};
+use crate::console::view::theme::Theme;
+use crate::model::choose::Origin;
+use crate::protocol::event::{Fact, Level};
+use crate::protocol::time::Stamp;
+use crate::session::live::Live;
+use crate::settings::{layers, paths};
+use crate::store::Store;
+use crate::worktree::{self, Outcome};
+
+#[derive(Debug, Clone, Default, PartialEq, Args)]
+pub struct ConsoleArgs {
+    /// The model of the lead: an alias, or `provider/model`
+    #[arg(long, value_name = "MODEL")]
+    pub model: Option<String>,
+    /// The agent definition that the lead follows
+    #[arg(long, value_name = "NAME")]
+    pub agent: Option<String>,
+    /// More agent definitions: a JSON object of names and fields
+    #[arg(long, value_name = "JSON")]
+    pub agents: Option<String>,
+    /// default, acceptEdits, plan, bypassPermissions, dontAsk or delegate
+    #[arg(long, value_name = "MODE")]
+    pub permission_mode: Option<String>,
+    /// One more directory to work in; may be given more than once
+    #[arg(long, value_name = "DIR")]
+    pub add_dir: Vec<PathBuf>,
+    /// One more settings file
+    #[arg(long, value_name = "FILE")]
+    pub settings: Vec<PathBuf>,
+    /// The most that the session may spend, in US dollars
+    #[arg(long, value_name = "USD")]
+    pub max_budget_usd: Option<f64>,
+    /// Go on with the newest session of this directory
+    #[arg(short = 'c', long = "continue", conflicts_with = "resume")]
+    pub go_on: bool,
+    /// Go on with this session; the beginning of its id is enough
+    #[arg(short = 'r', long, value_name = "ID")]
+    pub resume: Option<String>,
+    /// Play a playbook instead of asking a model
+    #[arg(long, value_name = "FILE")]
+    pub playbook: Option<PathBuf>,
+    /// Characters that a playbook's model writes in a second; 0 is at once
+    #[arg(long, value_name = "N", requires = "playbook")]
+    pub pace: Option<u32>,
+    /// What stands on the screen before anybody said anything.
+    #[arg(skip)]
+    pub greeting: Option<String>,
+    /// What stands in the composer at first.
+    #[arg(skip)]
+    pub first: Option<String>,
+    /// Work in a git worktree of its own; kept at the end if anything was done in it
+    #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "")]
+    pub worktree: Option<String>,
+    /// dark, light, sixteen, contrast or plain [default: what suits the terminal]
+    #[arg(long, value_name = "NAME")]
+    pub theme: Option<String>,
+    /// Leave the mouse to the terminal
+    #[arg(long)]
+    pub no_mouse: bool,
+    /// Draw with ASCII signs only
+    #[arg(long)]
+    pub ascii: bool,
+}
+
+impl ConsoleArgs {
+    /// The same session, as `run` would begin it.
+    pub fn as_run(&self) -> Run {
+        Run {
+            prompt: None,
+            output_format: None,
+            input_format: InputFormat::Text,
+            model: self.model.clone(),
+            agent: self.agent.clone(),
+            agents: self.agents.clone(),
+            permission_mode: self.permission_mode.clone(),
+            dangerously_skip_permissions: false,
+            allowed_tools: Vec::new(),
+            disallowed_tools: Vec::new(),
+            tools: Vec::new(),
+            add_dir: self.add_dir.clone(),
+            settings: self.settings.clone(),
+            on_ask: OnAsk::Wait,
+            max_turns: None,
+            max_budget_usd: self.max_budget_usd,
+            go_on: self.go_on,
+            resume: self.resume.clone(),
+            playbook: self.playbook.clone(),
+            fork: true,
+            worktree: self.worktree.clone(),
+            auto_background_after: None,
+            on_screen: true,
+            pace: self.pace,
+        }
+    }
+}
+
+/// Whether there is a terminal to draw on.
+pub fn has_terminal() -> bool {
+    io::stdin().is_terminal() && io::stdout().is_terminal()
+}
+
+pub fn run(store: &Store, args: &ConsoleArgs, out: &mut Out) -> Result<(), Failure> {
+    if !has_terminal() {
+        let what = "the console needs a terminal; `quarterdeck run -p TEXT` works without one";
+        return Err(Failure::bad_input(what));
+    }
+    // What can be wrong is found before anything is started.
+    let theme = theme(args)?;
+    let keymap = keymap()?;
+    if is_first_run(args)? {
+        return demo::rehearse(store, args.clone(), out);
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let outcome = runtime.block_on(console(store, args, theme, keymap, out));
+    // A tool that hangs in a blocking call must not keep the program from ending.
+    runtime.shutdown_timeout(Duration::from_millis(200));
+    outcome
+}
+
+/// Whether nothing says which model to use: then there is a rehearsal to see.
+fn is_first_run(args: &ConsoleArgs) -> Result<bool, Failure> {
+    if args.playbook.is_some() || args.go_on || args.resume.is_some() {
+        return Ok(false);
+    }
+    let (_, origin) = model::chosen(&model::catalog()?, args.model.as_deref())?;
+    Ok(origin == Origin::NothingConfigured)
+}
+
+/// The theme that was asked for, or the one that suits the terminal.
+pub fn theme(args: &ConsoleArgs) -> Result<Theme, Failure> {
+    let around = Surroundings::read(|name| env::var(name).ok());
+    let wish = Wish { theme: args.theme.clone(), ascii: args.ascii };
+    around.theme(&wish).map_err(|error| Failure::bad_input(error.to_string()))
+}
+
+/// The keys of the table with those of `keys.toml` in the configuration on top.
+pub fn keymap() -> Result<Keymap, Failure> {
+    let Some(file) = paths::config_dir().map(|dir| dir.join("keys.toml")) else {
+        return Ok(Keymap::default());
+    };
+    let name = file.display().to_string();
+    match fs::read_to_string(&file) {
+        Ok(text) => {
+            Keymap::with_file(&name, &text).map_err(|error| Failure::bad_input(error.to_string()))
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Keymap::default()),
+        Err(error) => Err(Failure::bad_input(format!("{name}: {error}"))),
+    }
+}
+
+async fn console(
+    store: &Store,
+    args: &ConsoleArgs,
+    theme: Theme,
+    keymap: Keymap,
+    out: &mut Out,
+) -> Result<(), Failure> {
+    out.hold_remarks();
+    let begun = begin::begin(store, &args.as_run(), out).await;
+    let remarks = out.take_remarks();
+    let Begun { live, tree } = match begun {
+        Ok(begun) => begun,
+        Err(failure) => {
+            remarks.iter().for_each(|remark| out.remark(remark));
+            return Err(failure);
+        }
+    };
+    let project = live.office.project.clone();
+    let mut state = State::new(Opening {
+        lead: live.office.lead(),
+        now: Stamp::from(SystemTime::now()),
+        session: live.session().to_string(),
+        project: project.display().to_string(),
+        keymap,
+        mouse: !args.no_mouse,
+        theme: theme.name.clone(),
+    });
+    // A mistake in the settings was told when the session began.
+    state.asks.opening = layers::load(&layers::files(&project)).unwrap_or_default().asks.open;
+    if let Some(greeting) = &args.greeting {
+        let text = greeting.clone();
+        live.office
+            .journal
+            .emit(Some(&live.office.lead()), Fact::Notice { level: Level::Info, text });
+    }
+    if let Some(first) = &args.first {
+        state.composer.set_text(first);
+    }
+    for remark in remarks {
+        state.say(Level::Warning, remark);
+    }
+    let options = Options {
+        theme,
+        mouse: !args.no_mouse,
+        history: HistoryFile::of(&store.home().ours(), &project),
+        project,
+    };
+    let left = runtime::run(&live, state, options).await;
+    let parting = *left.as_ref().unwrap_or(&Parting::Suspend);
+    let farewell = Farewell::of(&live, parting);
+    match parting {
+        Parting::End => live.end().await,
+        Parting::Suspend => live.suspend().await,
+    }
+    out.remark(&farewell.happened);
+    if let Some(Outcome::Kept { path, branch, changes, .. }) = tree.map(worktree::clean_up) {
+        let (path, summary) = (path.display(), changes.summary);
+        out.remark(&format!("The work is in {path} on {branch}: {summary}"));
+    }
+    out.remark(&farewell.resume);
+    left.map(|_| ()).map_err(|error| Failure::no("terminal", format!("the terminal: {error}")))
+}
+
+/// What the shell shows when the console is gone.
+struct Farewell {
+    happened: String,
+    resume: String,
+}
+
+impl Farewell {
+    fn of(live: &Live, parting: Parting) -> Self {
+        let spent = live.spent();
+        let cost = match spent.usd {
+            usd if usd > 0.0 => format!(" It cost ${usd:.2} so far."),
+            _ => String::new(),
+        };
+        let happened = match parting {
+            Parting::End => format!("The session has ended, and all agents with it.{cost}"),
+            Parting::Suspend => format!(
+                "The session stands still where it was; what waits for an answer stays open.{cost}"
+            ),
+        };
+        let id = live.session().as_str();
+        let id = id.get(..8).unwrap_or(id);
+        Self { happened, resume: format!("Go on with: quarterdeck -c   or: quarterdeck -r {id}") }
+    }
+}

@@ -1,0 +1,193 @@
+//! Slash commands as data: names, what they take, one line of help each; and what could be meant
+//! by the beginning of one. `update::commands` runs them.
+
+pub mod export;
+
+use super::state::State;
+use super::state::composer::Item;
+use super::view::theme;
+use crate::protocol::op::Mode;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verb {
+    Help,
+    Team,
+    Spawn,
+    Tasks,
+    Task,
+    Agents,
+    Asks,
+    Permissions,
+    Mode,
+    Model,
+    Cost,
+    Context,
+    Compact,
+    Pause,
+    GoOn,
+    Stop,
+    Shutdown,
+    Search,
+    Export,
+    Theme,
+    Layout,
+    Mouse,
+    Notices,
+    Clear,
+    Quit,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct Command {
+    pub name: &'static str,
+    /// `<…>` must be there, `[…]` may be.
+    pub arguments: &'static str,
+    pub help: &'static str,
+    pub verb: Verb,
+    /// What its first argument is.
+    pub first: Argument,
+}
+
+/// What an argument is chosen from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Argument {
+    Nothing,
+    /// Words that nobody can foresee.
+    Words,
+    Teammate,
+    Mode,
+    Theme,
+    OneOf(&'static [&'static str]),
+}
+
+impl Command {
+    /// Whether it can do nothing without being told more.
+    pub fn needs_words(&self) -> bool {
+        self.arguments.starts_with('<')
+    }
+}
+
+#[rustfmt::skip]
+pub const COMMANDS: &[Command] = &[
+    command("help", "", "all keys and what they do", Verb::Help, Argument::Nothing),
+    command("team", "", "everybody, with state, model, mode and cost", Verb::Team, Argument::Nothing),
+    command("spawn", "<name> [--type T] [--model M] [--mode M] [--worktree] <prompt>", "start a teammate", Verb::Spawn, Argument::Words),
+    command("tasks", "", "the task graph over the whole screen", Verb::Tasks, Argument::Nothing),
+    command("task", "<subject>", "add a task", Verb::Task, Argument::Words),
+    command("agents", "", "go to an agent", Verb::Agents, Argument::Nothing),
+    command("asks", "", "everything that waits for your answer", Verb::Asks, Argument::Nothing),
+    command("permissions", "", "modes in force and what was given in this session", Verb::Permissions, Argument::Nothing),
+    command("mode", "<mode> [name]", "permission mode of the selected agent, or of another", Verb::Mode, Argument::Mode),
+    command("model", "", "which model each agent uses", Verb::Model, Argument::Nothing),
+    command("cost", "", "what each agent has cost", Verb::Cost, Argument::Nothing),
+    command("context", "", "how full each conversation is", Verb::Context, Argument::Nothing),
+    command("compact", "[wishes]", "replace the conversation by a summary of itself", Verb::Compact, Argument::Words),
+    command("pause", "[name]", "hold an agent at its next boundary", Verb::Pause, Argument::Teammate),
+    command("go-on", "[name]", "let a paused agent go on", Verb::GoOn, Argument::Teammate),
+    command("stop", "[name]", "stop a teammate at once; the lead: its turn", Verb::Stop, Argument::Teammate),
+    command("shutdown", "<name> [reason]", "ask a teammate to end", Verb::Shutdown, Argument::Teammate),
+    command("search", "<words>", "search all transcripts, mail, tasks and asks", Verb::Search, Argument::Words),
+    command("export", "[file]", "write the session as Markdown", Verb::Export, Argument::Words),
+    command("theme", "[name]", "another theme, shown while you choose", Verb::Theme, Argument::Theme),
+    command("layout", "<layout>", "how the panes share the screen", Verb::Layout, Argument::OneOf(&["overview", "focus", "grid"])),
+    command("mouse", "<on|off>", "whose the mouse is", Verb::Mouse, Argument::OneOf(&["on", "off"])),
+    command("notices", "", "what was said at the edge of the screen", Verb::Notices, Argument::Nothing),
+    command("clear", "", "clear notices, marks and searches, and follow every transcript", Verb::Clear, Argument::Nothing),
+    command("quit", "", "leave; asks first while agents work", Verb::Quit, Argument::Nothing),
+];
+
+const fn command(
+    name: &'static str,
+    arguments: &'static str,
+    help: &'static str,
+    verb: Verb,
+    first: Argument,
+) -> Command {
+    Command { name, arguments, help, verb, first }
+}
+
+/// Other words for the same.
+const ALSO: &[(&str, &str)] = &[("exit", "quit"), ("q", "quit"), ("?", "help"), ("kill", "stop")];
+
+pub fn named(name: &str) -> Option<&'static Command> {
+    let name = ALSO.iter().find(|(also, _)| *also == name).map_or(name, |(_, name)| name);
+    COMMANDS.iter().find(|command| command.name == name)
+}
+
+/// Whether a line is a whole command that takes nothing.
+pub fn wants_nothing(line: &str) -> bool {
+    named(line.trim()).is_some_and(|command| command.arguments.is_empty())
+}
+
+/// The modes that can be given.
+pub const MODES: &[(&str, Mode)] = &[
+    ("default", Mode::Default),
+    ("acceptEdits", Mode::AcceptEdits),
+    ("plan", Mode::Plan),
+    ("delegate", Mode::Delegate),
+    ("dontAsk", Mode::DontAsk),
+    ("bypassPermissions", Mode::BypassPermissions),
+];
+
+/// A mode as it is written.
+pub fn mode_name(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Bubble => "bubble",
+        Mode::Default
+        | Mode::AcceptEdits
+        | Mode::Plan
+        | Mode::BypassPermissions
+        | Mode::DontAsk
+        | Mode::Delegate => {
+            MODES.iter().find(|(_, known)| *known == mode).map_or("default", |(name, _)| name)
+        }
+    }
+}
+
+/// What could stand behind the slash, and how many characters it replaces.
+pub fn complete(state: &State, line: &str) -> Option<(Vec<Item>, usize)> {
+    let Some((name, rest)) = line.split_once(' ') else {
+        let begins = |command: &&Command| command.name.starts_with(&line.to_lowercase());
+        let items = COMMANDS.iter().filter(begins).map(|command| Item {
+            text: match command.arguments.is_empty() {
+                true => format!("/{}", command.name),
+                false => format!("/{} ", command.name),
+            },
+            help: command.help.to_owned(),
+            color: None,
+        });
+        return Some((items.collect(), line.chars().count() + 1));
+    };
+    let command = named(name)?;
+    let places = rest.split(' ').count();
+    let word = rest.rsplit(' ').next().unwrap_or_default();
+    let kind = match (command.verb, places) {
+        (_, 1) => command.first,
+        (Verb::Mode, 2) => Argument::Teammate,
+        _ => Argument::Nothing,
+    };
+    let items = argument(state, kind)
+        .into_iter()
+        .filter(|item| item.text.to_lowercase().starts_with(&word.to_lowercase()))
+        .collect();
+    Some((items, word.chars().count()))
+}
+
+fn argument(state: &State, kind: Argument) -> Vec<Item> {
+    let plain = |name: &str| Item { text: name.to_owned(), help: String::new(), color: None };
+    match kind {
+        Argument::Nothing | Argument::Words => Vec::new(),
+        Argument::Mode => MODES.iter().map(|(name, _)| plain(name)).collect(),
+        Argument::Theme => theme::NAMES.iter().map(|name| plain(name)).collect(),
+        Argument::OneOf(names) => names.iter().map(|name| plain(name)).collect(),
+        Argument::Teammate => state
+            .agents
+            .team()
+            .map(|agent| Item {
+                text: agent.name.clone(),
+                help: state.group(agent).title().to_owned(),
+                color: agent.color.clone(),
+            })
+            .collect(),
+    }
+}

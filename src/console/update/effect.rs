@@ -1,0 +1,54 @@
+//! Wishes of the console. `runtime::effects` is the only place that carries them out.
+
+use super::msg::Editing;
+use crate::console::state::ui::Drag;
+use crate::protocol::op::Op;
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Effect {
+    Send(Op),
+    /// To the clipboard.
+    Copy(String),
+    /// What the screen shows in this part of a pane, to the clipboard.
+    CopyArea(Drag),
+
+    /// Somebody who looks elsewhere should look here.
+    Ring {
+        title: String,
+        body: String,
+    },
+    /// The title of the window.
+    Title(String),
+    /// Has a text written in `$EDITOR`; `Msg::Edited` brings it back.
+    OpenEditor {
+        purpose: Editing,
+        text: String,
+        ending: &'static str,
+    },
+    /// A shell over the console, until it is left.
+    Shell,
+    /// Draws every cell anew.
+    Redraw,
+    Mouse(bool),
+    /// Keeps a prompt for later sessions of this project.
+    Remember(String),
+    /// Looks up the files of the project; `Msg::FilesListed` brings them.
+    ListFiles,
+    /// Another theme by name.
+    Theme(String),
+    /// Writes a file and says so.
+    Export {
+        name: String,
+        text: String,
+    },
+    Quit(Parting),
+}
+
+/// What becomes of the agents when the person leaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Parting {
+    /// Everything ends.
+    End,
+    /// All stops where it stands; the session can be resumed.
+    Suspend,
+}

@@ -1,0 +1,55 @@
+//! Leaving the console: nobody who works is ended without a question.
+
+use super::{Effect, Parting};
+use crate::console::state::State;
+use crate::console::state::dialog::{Dialog, Entry, Pick, Picker};
+
+/// Leaves at once where nothing is lost by it, and asks where something is.
+pub fn leave(state: &mut State) -> Vec<Effect> {
+    if state.about.is_over || state.about.is_replay {
+        return vec![Effect::Quit(Parting::End)];
+    }
+    let (working, asking) = (state.working(), state.asks.len());
+    if working == 0 && asking == 0 {
+        // A team that is not told to end is there again with `-c`.
+        let parting = if state.has_team() { Parting::Suspend } else { Parting::End };
+        return vec![Effect::Quit(parting)];
+    }
+    let entry = |label: &str, help: &str, pick: Pick| Entry {
+        label: label.to_owned(),
+        help: help.to_owned(),
+        keys: String::new(),
+        pick,
+    };
+    let entries = vec![
+        entry("Stay", "nothing changes", Pick::Stay),
+        entry(
+            "Pause the session",
+            "all stops where it stands; `quarterdeck -c` goes on with it",
+            Pick::Leave(Parting::Suspend),
+        ),
+        entry(
+            "End the session",
+            "agents are told to end, what they started is stopped",
+            Pick::Leave(Parting::End),
+        ),
+    ];
+    let title = "Leave?";
+    state.layers.push(Dialog::Picker(Picker::question(title, words(working, asking), entries)));
+    Vec::new()
+}
+
+fn words(working: usize, asking: usize) -> Vec<String> {
+    let mut words = Vec::new();
+    match working {
+        0 => {}
+        1 => words.push("One agent is working.".to_owned()),
+        many => words.push(format!("{many} agents are working.")),
+    }
+    match asking {
+        0 => {}
+        1 => words.push("One question waits for your answer.".to_owned()),
+        many => words.push(format!("{many} questions wait for your answer.")),
+    }
+    words
+}

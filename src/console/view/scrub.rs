@@ -1,0 +1,68 @@
+//! The bar of a player: where a recording is, how fast it goes, and the keys for it.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Clear, Widget as _};
+
+use super::theme::Theme;
+use crate::session::replay::Player;
+
+const KEYS: &[(&str, &str)] = &[
+    ("space", "play"),
+    ("←→", "step"),
+    ("+-", "speed"),
+    ("a", "ask"),
+    ("m", "mail"),
+    ("e", "error"),
+    ("t", "task"),
+    ("q", "quit"),
+];
+
+/// Over the last row of an area.
+pub fn draw_scrub(area: Rect, buf: &mut Buffer, player: &Player, theme: &Theme) {
+    if area.is_empty() {
+        return;
+    }
+    let row = Rect { y: area.bottom() - 1, height: 1, ..area };
+    Clear.render(row, buf);
+    buf.set_style(row, theme.bar);
+    let many = player.recording().events().len();
+    let sign = match (player.is_playing(), theme.glyphs.is_ascii()) {
+        (true, false) => "▶",
+        (false, false) => "‖",
+        (true, true) => ">",
+        (false, true) => "=",
+    };
+    let hour = player.now().to_string().get(11..19).unwrap_or_default().to_owned();
+    let head = format!(" {sign} {hour} ");
+    let tail = format!(" {}/{many} {}× ", player.at(), player.speed());
+    let mut keys = Vec::new();
+    let mut room = usize::from(row.width).saturating_sub(head.len() + tail.len() + 12);
+    for (key, meaning) in KEYS {
+        let key = [
+            Span::styled(format!(" {key} "), theme.key),
+            Span::styled((*meaning).to_owned(), theme.faint),
+        ];
+        let wide: usize = key.iter().map(Span::width).sum();
+        // Half of the room is for the bar.
+        if wide + 20 > room {
+            break;
+        }
+        room -= wide;
+        keys.extend(key);
+    }
+    let fixed =
+        Line::from(keys.clone()).width() + Line::from(head.as_str()).width() + tail.chars().count();
+    let bar = usize::from(row.width).saturating_sub(fixed);
+    let done = (bar * player.at()).checked_div(many).unwrap_or_default();
+    let signs = if theme.glyphs.is_ascii() { ["=", "-"] } else { ["━", "─"] };
+    let mut spans = vec![
+        Span::styled(head, theme.accent),
+        Span::styled(signs[0].repeat(done), theme.accent),
+        Span::styled(signs[1].repeat(bar - done), theme.faint),
+        Span::styled(tail, theme.text),
+    ];
+    spans.extend(keys);
+    Line::from(spans).render(row, buf);
+}

@@ -1,0 +1,224 @@
+//! What an agent is doing, told from evidence alone: when it last gave a sign of life, and what
+//! it is known to wait for. One pure function, so that the screen can never be of two minds.
+
+use super::event::{Event, Fact};
+use super::message::Body;
+use super::time::Stamp;
+
+/// What is known of an agent.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Evidence {
+    pub ended: bool,
+    /// Why it failed, if it did.
+    pub failed: Option<String>,
+    /// Whether a turn is going on.
+    pub in_turn: bool,
+    pub paused: bool,
+    /// Asks of its own that wait for the person.
+    pub open_asks: usize,
+    pub turn_since: Option<Stamp>,
+    pub last_token: Option<Stamp>,
+    pub last_tool: Option<Stamp>,
+    pub last_mail_in: Option<Stamp>,
+    pub last_mail_out: Option<Stamp>,
+    /// The colleague whose answer it waits for.
+    pub waits_for: Option<String>,
+    /// Trying again: why, and when.
+    pub retrying: Option<(String, Stamp)>,
+    /// How many tools run; they may be silent for long.
+    pub tools_running: usize,
+    /// Tokens of its conversation, and how many fit.
+    pub context: u64,
+    pub window: Option<u64>,
+    /// What its own answers cost.
+    pub usd: Option<f64>,
+}
+
+impl Evidence {
+    /// Takes in an event of this agent.
+    pub fn absorb(&mut self, event: &Event) {
+        let at = Some(event.at);
+        match &event.fact {
+            Fact::AgentStarted { .. } => *self = Self { usd: self.usd, ..Self::default() },
+            Fact::AgentEnded { status, why } => {
+                (self.ended, self.in_turn) = (true, false);
+                if status == "failed" {
+                    self.failed = Some(why.clone());
+                }
+            }
+            Fact::TurnStarted => {
+                (self.in_turn, self.turn_since) = (true, at);
+                (self.failed, self.retrying, self.tools_running) = (None, None, 0);
+            }
+            Fact::TurnEnded { outcome, why, .. } => {
+                (self.in_turn, self.retrying, self.tools_running) = (false, None, 0);
+                if outcome == "failed" {
+                    self.failed = Some(why.clone());
+                }
+            }
+            Fact::Speaking { .. } | Fact::Thinking { .. } | Fact::Restarted { .. } => {
+                (self.last_token, self.retrying) = (at, None);
+            }
+            Fact::Spoke { context, window, own_usd, .. } => {
+                (self.last_token, self.retrying) = (at, None);
+                (self.context, self.window) = (*context, *window);
+                self.usd = own_usd.or(self.usd);
+            }
+            Fact::Retrying { why, wait_ms, .. } => {
+                let wait = i64::try_from(*wait_ms).unwrap_or(i64::MAX);
+                let until = event.at.millis().saturating_add(wait);
+                self.retrying = Some((why.clone(), Stamp::from_millis(until)));
+            }
+            Fact::ToolStarted { .. } => {
+                (self.last_tool, self.tools_running) = (at, self.tools_running + 1)
+            }
+            Fact::ToolOutput { .. } => self.last_tool = at,
+            Fact::ToolEnded { .. } => {
+                (self.last_tool, self.tools_running) = (at, self.tools_running.saturating_sub(1));
+            }
+            Fact::Heard { from, .. } => {
+                if from != "tools" && from != "system" {
+                    self.last_mail_in = at;
+                    self.waits_for = None;
+                }
+            }
+            Fact::MailSent { to, message } => {
+                self.last_mail_out = at;
+                if !to.is_lead() && matches!(message.body(), Body::Plain(_)) {
+                    self.waits_for = Some(to.to_string());
+                }
+            }
+            Fact::Asked { ask } => self.open_asks += usize::from(ask.rev <= 1),
+            Fact::Settled { .. } => self.open_asks = self.open_asks.saturating_sub(1),
+            Fact::Paused => self.paused = true,
+            Fact::Unpaused => self.paused = false,
+            Fact::WentIdle { reason, why } => {
+                if reason == "failed" {
+                    self.failed = Some(why.clone());
+                }
+            }
+            Fact::Compacted { after, .. } => self.context = *after,
+            Fact::Queued { .. }
+            | Fact::ModeChanged { .. }
+            | Fact::TeamCreated { .. }
+            | Fact::TeamDeleted { .. }
+            | Fact::MemberJoined { .. }
+            | Fact::MemberLeft { .. }
+            | Fact::TaskChanged { .. }
+            | Fact::TaskDeleted { .. }
+            | Fact::Decided { .. }
+            | Fact::Granted { .. }
+            | Fact::Revoked { .. }
+            | Fact::Notice { .. }
+            | Fact::Unknown(_) => {}
+        }
+    }
+}
+
+/// What that means.
+#[derive(Debug, Clone, PartialEq)]
+pub enum State {
+    Working,
+    WaitingForYou,
+    WaitingForPeer(String),
+    Idle,
+    Retrying {
+        why: String,
+        until: Stamp,
+    },
+    /// No sign of life for so many seconds while it should be working.
+    Stalled {
+        seconds: u64,
+    },
+    Failed(String),
+    Paused,
+    Ended,
+}
+
+/// The state that the evidence shows at a moment. The first that holds counts.
+pub fn state(evidence: &Evidence, now: Stamp, patience_seconds: u64) -> State {
+    if evidence.ended {
+        return State::Ended;
+    }
+    if let Some(why) = &evidence.failed {
+        return State::Failed(why.clone());
+    }
+    if evidence.open_asks > 0 {
+        return State::WaitingForYou;
+    }
+    if evidence.paused {
+        return State::Paused;
+    }
+    if !evidence.in_turn {
+        return match &evidence.waits_for {
+            Some(peer) => State::WaitingForPeer(peer.clone()),
+            None => State::Idle,
+        };
+    }
+    if let Some((why, until)) = &evidence.retrying {
+        return State::Retrying { why: why.clone(), until: *until };
+    }
+    let signs =
+        [evidence.turn_since, evidence.last_token, evidence.last_tool, evidence.last_mail_out];
+    let silent = signs.into_iter().flatten().max().map(|last| seconds_between(last, now));
+    match silent {
+        Some(seconds) if seconds >= patience_seconds && evidence.tools_running == 0 => {
+            State::Stalled { seconds }
+        }
+        Some(_) | None => State::Working,
+    }
+}
+
+fn seconds_between(earlier: Stamp, later: Stamp) -> u64 {
+    u64::try_from(later.millis().saturating_sub(earlier.millis()) / 1000).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_state_follows_from_the_evidence() {
+        let at = |seconds: i64| Stamp::from_millis(seconds * 1000);
+        let base = Evidence { in_turn: true, last_token: Some(at(100)), ..Evidence::default() };
+        let retrying = Some(("overloaded".to_owned(), at(230)));
+        let table: [(Evidence, State); 12] = [
+            (Evidence::default(), State::Idle),
+            (base.clone(), State::Working),
+            (
+                Evidence { last_token: Some(at(79)), ..base.clone() },
+                State::Stalled { seconds: 121 },
+            ),
+            (
+                Evidence { last_token: Some(at(79)), last_tool: Some(at(190)), ..base.clone() },
+                State::Working,
+            ),
+            (
+                Evidence { last_token: Some(at(0)), tools_running: 1, ..base.clone() },
+                State::Working,
+            ),
+            (Evidence { last_token: Some(at(300)), ..base.clone() }, State::Working),
+            (
+                Evidence { open_asks: 1, last_token: Some(at(0)), ..base.clone() },
+                State::WaitingForYou,
+            ),
+            (Evidence { open_asks: 1, ended: true, ..base.clone() }, State::Ended),
+            (
+                Evidence { failed: Some("no".into()), open_asks: 1, ..base.clone() },
+                State::Failed("no".into()),
+            ),
+            (
+                Evidence { retrying, last_token: Some(at(0)), ..base.clone() },
+                State::Retrying { why: "overloaded".into(), until: at(230) },
+            ),
+            (
+                Evidence { waits_for: Some("bob".into()), ..Evidence::default() },
+                State::WaitingForPeer("bob".into()),
+            ),
+            (Evidence { paused: true, ..base }, State::Paused),
+        ];
+        for (evidence, wanted) in table {
+            assert_eq!(state(&evidence, at(200), 120), wanted, "{evidence:?}");
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! What a client may ask of a session that runs.
+
+use std::sync::Arc;
+
+use super::Refused;
+use super::live::Live;
+use crate::agent::definition::Definition;
+use crate::agent::fork::run_forked;
+use crate::agent::spawn::{self, Started};
+use crate::model::Stop;
+use crate::model::request::Purpose;
+use crate::protocol::ask::Judge;
+use crate::protocol::event::Fact;
+use crate::protocol::ids::{AgentId, AgentName};
+use crate::protocol::op::{Mode, Op, SpawnWish, TaskChange};
+use crate::store::StoreError;
+use crate::store::tasks::{NewTask, Owner, TaskPatch};
+use crate::team::{shutdown, spawn as team_spawn};
+use crate::tools::Crew;
+use crate::tools::context::Wish;
+
+impl Live {
+    pub async fn submit(&self, op: Op) -> Result<(), Refused> {
+        let unknown = |agent: &AgentId| Refused(format!("there is no agent `{agent}`"));
+        match op {
+            Op::Say { text, .. } if text.trim().is_empty() => {
+                Err(Refused("there is nothing to say".to_owned()))
+            }
+            Op::Say { to, text, when } => match self.crew.queue(&to, when, "user", text) {
+                true => Ok(()),
+                false if self.crew.agent(&to).is_some() => {
+                    Err(Refused(format!("`{to}` has ended")))
+                }
+                false => Err(unknown(&to)),
+            },
+            Op::Answer { ask, rev, verdict } => {
+                let desk = Arc::clone(&self.office.desk);
+                let settled = tokio::task::spawn_blocking(move || {
+                    desk.settle(&ask, rev, verdict, Judge::Human)
+                });
+                let settled = settled.await.map_err(|error| Refused(error.to_string()))?;
+                settled.map_err(|error| Refused(error.to_string()))
+            }
+            Op::Interrupt { agent } => {
+                let found = self.crew.agent(&agent).ok_or_else(|| unknown(&agent))?;
+                found.queue.interrupt();
+                Ok(())
+            }
+            Op::Stop { agent } => {
+                let found = self.crew.agent(&agent).ok_or_else(|| unknown(&agent))?;
+                match self.team.roll().and_then(|roll| roll.member(&agent.name)) {
+                    Some(member) if member.agent.cx.me == agent => {
+                        member.stop("the user stopped it")
+                    }
+                    Some(_) | None => found.life.cancel(),
+                }
+                Ok(())
+            }
+            Op::Mode { agent, mode } => {
+                let found = self.crew.agent(&agent).ok_or_else(|| unknown(&agent))?;
+                let office = Arc::clone(&self.office);
+                let changed = tokio::task::spawn_blocking(move || {
+                    if mode == Mode::Plan {
+                        found.prepare_plan(&office)?;
+                    }
+                    found.set_mode(mode);
+                    found.keep_mode(&office);
+                    Ok::<(), StoreError>(())
+                });
+                let changed = changed.await.map_err(|error| Refused(error.to_string()))?;
+                changed.map_err(|error| Refused(error.to_string()))
+            }
+            Op::Pause { agent } => self.hold(&agent, true),
+            Op::Unpause { agent } => self.hold(&agent, false),
+            Op::Spawn { wish } => self.spawn(*wish).await,
+            Op::Shutdown { agent, reason } => self.shut_down(&agent, reason).await,
+            Op::Task { change } => self.change_task(*change).await,
+            Op::Background { use_id } => {
+                let moved = self.office.shell.jobs().to_background(&use_id);
+                moved.map(|_| ()).ok_or_else(|| Refused("nothing of this call runs".to_owned()))
+            }
+            Op::Compact { agent, wishes } => {
+                let found = self.crew.agent(&agent).ok_or_else(|| unknown(&agent))?;
+                found.queue.want_compact(wishes);
+                Ok(())
+            }
+        }
+    }
+
+    /// Asks an agent something beside its conversation, which learns nothing of it: a title, what
+    /// it did since somebody looked, a question of the person, what is worth remembering. No tool
+    /// runs, and the prompt cache of the conversation is used.
+    pub async fn aside(
+        &self,
+        agent: &AgentId,
+        purpose: Purpose,
+        directive: String,
+        stop: &Stop,
+    ) -> Result<String, Refused> {
+        if matches!(purpose, Purpose::Turn | Purpose::Fork) {
+            return Err(Refused("this is no question beside a conversation".to_owned()));
+        }
+        let found = self.crew.agent(agent);
+        let found = found.ok_or_else(|| Refused(format!("there is no agent `{agent}`")))?;
+        let asked = run_forked(&found, &found.said(), directive, purpose, stop).await;
+        asked.map_err(|error| Refused(error.to_string()))
+    }
+
+    /// Runs a definition as a subagent of `by` for somebody who is no tool, such as a skill with
+    /// a context of its own.
+    pub async fn run_as_subagent(
+        &self,
+        by: &AgentId,
+        definition: Definition,
+        wish: &Wish,
+        stop: &Stop,
+    ) -> Result<Started, Refused> {
+        spawn::run_as_subagent(&self.crew, by, definition, wish, stop).await.map_err(Refused)
+    }
+
+    fn hold(&self, agent: &AgentId, held: bool) -> Result<(), Refused> {
+        let found = self.crew.agent(agent);
+        let found = found.ok_or_else(|| Refused(format!("there is no agent `{agent}`")))?;
+        if found.queue.pause(held) {
+            found.tell(if held { Fact::Paused } else { Fact::Unpaused });
+        }
+        if let Some(roll) = self.team.roll() {
+            roll.post.tasks_changed();
+        }
+        Ok(())
+    }
+
+    async fn spawn(&self, wish: SpawnWish) -> Result<(), Refused> {
+        let wish = Wish {
+            description: "asked for by the user".to_owned(),
+            prompt: wish.prompt,
+            kind: wish.kind,
+            model: wish.model,
+            name: Some(wish.name),
+            mode: wish.mode,
+            worktree: wish.worktree,
+            ..Wish::default()
+        };
+        team_spawn::by_user(&self.team, &wish).await.map(|_| ()).map_err(Refused)
+    }
+
+    async fn shut_down(&self, agent: &AgentId, reason: String) -> Result<(), Refused> {
+        let none = || Refused("this session leads no team".to_owned());
+        let roll = self.team.roll().ok_or_else(none)?;
+        let reason = Some(reason).filter(|reason| !reason.trim().is_empty());
+        let asked = shutdown::request(&self.team, &roll, &agent.name, reason).await;
+        let refused = asked.failed || asked.data.get("success") == Some(&false.into());
+        match refused {
+            true => Err(Refused(asked.summary)),
+            false => Ok(()),
+        }
+    }
+
+    async fn change_task(&self, change: TaskChange) -> Result<(), Refused> {
+        let (store, place) = (self.office.store.clone(), self.team.place());
+        let changed = tokio::task::spawn_blocking(move || {
+            let list = store.tasks(&place.tasks);
+            if place.team.is_none() {
+                list.make()?;
+            }
+            let patch = |id, patch: TaskPatch| {
+                store.change_task(&place.tasks, &id, &patch, &AgentName::lead()).map(|changed| {
+                    let told = changed.told.and_then(Result::ok);
+                    let mail = told.zip(changed.updated.task.owner().cloned());
+                    let mut tasks = vec![changed.updated.task];
+                    tasks.extend(changed.others);
+                    Touched { tasks, mail, ..Touched::default() }
+                })
+            };
+            match change {
+                TaskChange::Create { subject, description, blocked_by } => {
+                    let new = NewTask { subject, description, blocked_by, ..NewTask::default() };
+                    let made = list.create(&new)?;
+                    let others =
+                        made.blocked_by.iter().filter_map(|id| list.get(id).ok().flatten());
+                    let tasks = others.chain([made.clone()]).collect();
+                    Ok(Touched { tasks, ..Touched::default() })
+                }
+                TaskChange::Reword { id, subject, description } => {
+                    patch(id, TaskPatch { subject, description, ..TaskPatch::default() })
+                }
+                TaskChange::Status { id, status } => {
+                    patch(id, TaskPatch { status: Some(status), ..TaskPatch::default() })
+                }
+                TaskChange::Assign { id, owner } => {
+                    let owner = Some(owner.map_or(Owner::Nobody, Owner::Agent));
+                    patch(id, TaskPatch { owner, ..TaskPatch::default() })
+                }
+                TaskChange::BlockedBy { id, blockers } => {
+                    let tasks = list.set_blockers(&id, &blockers)?;
+                    Ok(Touched { tasks, ..Touched::default() })
+                }
+                TaskChange::Delete { id } => {
+                    let tasks = store.delete_task(&place.tasks, &id)?;
+                    Ok(Touched { tasks, deleted: Some(id), ..Touched::default() })
+                }
+            }
+        });
+        let changed: Result<Touched, StoreError> =
+            changed.await.map_err(|error| Refused(error.to_string()))?;
+        let changed = changed.map_err(|error| Refused(error.to_string()))?;
+        let journal = &self.office.journal;
+        for task in changed.tasks {
+            journal.emit(None, Fact::TaskChanged { task });
+        }
+        if let Some(id) = changed.deleted {
+            journal.emit(None, Fact::TaskDeleted { id });
+        }
+        if let Some((message, to)) = changed.mail {
+            self.team.mail_sent(&to, &message);
+            journal.emit(Some(&self.lead.cx.me), Fact::MailSent { to, message });
+        }
+        self.team.task_changed(&self.lead.cx.me, None);
+        Ok(())
+    }
+}
+
+/// What a change of the tasks touched.
+#[derive(Default)]
+struct Touched {
+    tasks: Vec<crate::protocol::task::Task>,
+    deleted: Option<crate::protocol::ids::TaskId>,
+    mail: Option<(crate::protocol::message::Message, AgentName)>,
+}

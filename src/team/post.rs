@@ -1,0 +1,298 @@
+//! The mail of a team: durable first, then announced by push.
+//!
+//! Whoever reads in this process has a tray. What colleagues in this process send is put into it
+//! right behind the write; what other processes write makes the tray look at its inbox. A message
+//! enters a queue once, whichever way it was noticed, and counts as read only when it stands in
+//! the receiver's transcript.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::{Notify, watch};
+
+use crate::model::Stop;
+use crate::protocol::event::Fact;
+use crate::protocol::ids::{AgentId, AgentName, MessageId, TeamDir};
+use crate::protocol::message::{Body, Message};
+use crate::protocol::team::Team;
+use crate::protocol::time::Stamp;
+use crate::store::journal::Journal;
+use crate::store::mailbox::{Which, color_of, stamp};
+use crate::store::watch::{Change, Changes, InboxStem, Pace, Watch};
+use crate::store::{Store, StoreError};
+
+pub struct Post {
+    store: Store,
+    journal: Arc<Journal>,
+    pub team: TeamDir,
+    trays: Mutex<HashMap<InboxStem, Arc<Tray>>>,
+    /// Counts the changes of the task list.
+    tasks: watch::Sender<u64>,
+    /// Counts everything that moves: whoever looks twice and sees the same number saw one state.
+    moves: watch::Sender<u64>,
+    /// The team is gone, or its session ends: whoever works for it ends, too.
+    pub closed: Stop,
+}
+
+/// Where the mail of one reader in this process arrives.
+#[derive(Debug, Default)]
+pub struct Tray {
+    state: Mutex<TrayState>,
+    bell: Notify,
+}
+
+#[derive(Debug, Default)]
+struct TrayState {
+    new: Vec<Message>,
+    /// Another process may have written: the file must be read.
+    look: bool,
+    /// The reader is putting what it took into its queue.
+    carrying: bool,
+    /// What entered the queue once, or stands in the transcript.
+    known: HashSet<MessageId>,
+    /// What stands in the transcript and is not marked in the file yet.
+    unmarked: HashSet<MessageId>,
+    marking: bool,
+}
+
+impl Tray {
+    fn state(&self) -> MutexGuard<'_, TrayState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until there may be something new.
+    pub async fn rung(&self) {
+        self.bell.notified().await;
+    }
+
+    /// What came, and whether the file must be read besides. Until `carried` the tray is busy.
+    pub fn take(&self) -> (Vec<Message>, bool) {
+        let mut state = self.state();
+        state.carrying = true;
+        (std::mem::take(&mut state.new), std::mem::replace(&mut state.look, false))
+    }
+
+    pub fn carried(&self) {
+        self.state().carrying = false;
+    }
+
+    /// Whether this message is new to the reader; from now on it is not.
+    pub fn is_new(&self, id: &MessageId) -> bool {
+        self.state().known.insert(id.clone())
+    }
+
+    /// These are known from an earlier life.
+    pub fn knows(&self, ids: impl IntoIterator<Item = MessageId>) {
+        self.state().known.extend(ids);
+    }
+
+    /// The reader could not take it: it stays for its next life.
+    pub fn put_back(&self, id: &MessageId) {
+        self.state().known.remove(id);
+    }
+
+    /// Has the reader look at its inbox.
+    pub fn look(&self) {
+        self.state().look = true;
+        self.bell.notify_one();
+    }
+
+    pub fn is_quiet(&self) -> bool {
+        let state = self.state();
+        state.new.is_empty() && !state.look && !state.carrying
+    }
+}
+
+impl Post {
+    /// The post of a team. Blocks: it begins to listen to what other processes write.
+    pub fn open(
+        store: &Store,
+        journal: &Arc<Journal>,
+        team: &TeamDir,
+        moves: watch::Sender<u64>,
+        pace: Pace,
+    ) -> Result<(Arc<Self>, Changes), StoreError> {
+        let changes = Watch::start_with(store.home(), pace)?;
+        let post = Arc::new(Self {
+            store: store.clone(),
+            journal: Arc::clone(journal),
+            team: team.clone(),
+            trays: Mutex::default(),
+            tasks: watch::Sender::new(0),
+            moves,
+            closed: Stop::new(),
+        });
+        Ok((post, changes))
+    }
+
+    /// Heeds what other processes write, until the post closes.
+    pub async fn listen(self: Arc<Self>, mut changes: Changes) {
+        while let Some(Some(change)) = self.closed.run_until_cancelled(changes.next()).await {
+            self.heed(&change);
+        }
+    }
+
+    fn heed(&self, change: &Change) {
+        match change {
+            Change::MailArrived { team, inbox, .. } if *team == self.team => {
+                if let Some(tray) = self.trays().get(inbox) {
+                    tray.look();
+                }
+                self.moved();
+            }
+            Change::TaskChanged { list, .. } | Change::TaskGone { list, .. }
+                if *list == self.team =>
+            {
+                self.tasks_changed();
+            }
+            Change::MailArrived { .. }
+            | Change::MailChanged { .. }
+            | Change::TaskChanged { .. }
+            | Change::TaskGone { .. }
+            | Change::TeamChanged { .. }
+            | Change::TeamGone { .. }
+            | Change::MemberJoined { .. }
+            | Change::MemberLeft { .. } => {}
+            Change::Trouble { path, why } => {
+                tracing::warn!(path = %path.display(), %why, "the team's files");
+            }
+        }
+    }
+
+    /// The tray of a reader in this process.
+    pub fn tray(&self, name: &AgentName) -> Arc<Tray> {
+        Arc::clone(self.trays().entry(InboxStem::of(name)).or_default())
+    }
+
+    /// Nobody reads for this agent any more.
+    pub fn close_tray(&self, name: &AgentName) {
+        self.trays().remove(&InboxStem::of(name));
+    }
+
+    fn trays(&self) -> MutexGuard<'_, HashMap<InboxStem, Arc<Tray>>> {
+        self.trays.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sends plain words to somebody on the roster, which was just read. When this returns they
+    /// are on disk, and the receiver was woken.
+    pub fn send(
+        &self,
+        roster: &Team,
+        by: &AgentId,
+        from: &AgentName,
+        to: &AgentName,
+        words: &str,
+        summary: Option<String>,
+    ) -> Result<Message, StoreError> {
+        let color = color_of(roster, from);
+        let message = Message::new(from, words, stamp()).summary(summary).color(color);
+        let sent = self.store.mail(&self.team).send_plain_among(roster, to, message)?;
+        self.sent(by, to, &sent);
+        Ok(sent)
+    }
+
+    /// Sends a message of the protocol, which only a runtime may.
+    pub fn send_body(
+        &self,
+        by: &AgentId,
+        from: &AgentName,
+        to: &AgentName,
+        body: &Body,
+        at: Stamp,
+    ) -> Result<Message, StoreError> {
+        let colored = matches!(
+            body,
+            Body::IdleNotification(_)
+                | Body::ShutdownApproved(_)
+                | Body::ShutdownRejected(_)
+                | Body::PermissionRequest(_)
+        );
+        let roster = self.roster()?;
+        let color = if colored { color_of(&roster, from) } else { None };
+        let message = Message::with_body(from, body, at).color(color);
+        let sent = self.store.mail(&self.team).send_typed_among(&roster, to, message)?;
+        self.sent(by, to, &sent);
+        Ok(sent)
+    }
+
+    /// Who is in the team now. Blocks.
+    pub fn roster(&self) -> Result<Arc<Team>, StoreError> {
+        self.store.rosters().team(&self.team)
+    }
+
+    /// Tells everyone who should know of a message that is on disk.
+    fn sent(&self, by: &AgentId, to: &AgentName, message: &Message) {
+        self.journal.emit(Some(by), Fact::MailSent { to: to.clone(), message: message.clone() });
+        self.announce(to, message);
+    }
+
+    /// Wakes the receiver of a message that is on disk.
+    pub fn announce(&self, to: &AgentName, message: &Message) {
+        if let Some(tray) = self.trays().get(&InboxStem::of(to)) {
+            tray.state().new.push(message.clone());
+            tray.bell.notify_one();
+        }
+        self.moved();
+    }
+
+    /// What an agent has not taken yet, oldest first.
+    pub fn unread(&self, name: &AgentName) -> Result<Vec<Message>, StoreError> {
+        self.store.mail(&self.team).unread(name)
+    }
+
+    /// Marks what stands in the receiver's transcript. One thread at a time does it for one inbox,
+    /// and takes along what came meanwhile.
+    pub fn mark(self: &Arc<Self>, name: &AgentName, mail: Vec<MessageId>) {
+        let tray = self.tray(name);
+        {
+            let mut state = tray.state();
+            state.unmarked.extend(mail);
+            if std::mem::replace(&mut state.marking, true) {
+                return;
+            }
+        }
+        let (post, name) = (Arc::clone(self), name.clone());
+        tokio::task::spawn_blocking(move || post.mark_all(&name, &tray));
+    }
+
+    fn mark_all(&self, name: &AgentName, tray: &Tray) {
+        loop {
+            let these = {
+                let mut state = tray.state();
+                if state.unmarked.is_empty() {
+                    state.marking = false;
+                    break;
+                }
+                std::mem::take(&mut state.unmarked)
+            };
+            let marked = self.store.mail(&self.team).mark_read(name, &Which::These(&these));
+            if let Err(error) = marked {
+                // They stand in the transcript, so they are not delivered again.
+                tracing::warn!(%error, agent = %name, "mail could not be marked as read");
+            }
+        }
+        self.moved();
+    }
+
+    /// Whether all that was delivered is marked.
+    pub fn is_marked(&self) -> bool {
+        self.trays().values().all(|tray| !tray.state().marking)
+    }
+
+    pub fn tasks_changed(&self) {
+        self.tasks.send_modify(|count| *count += 1);
+        self.moved();
+    }
+
+    pub fn tasks(&self) -> watch::Receiver<u64> {
+        self.tasks.subscribe()
+    }
+
+    pub fn moved(&self) {
+        self.moves.send_modify(|count| *count += 1);
+    }
+
+    pub fn moves(&self) -> watch::Receiver<u64> {
+        self.moves.subscribe()
+    }
+}
