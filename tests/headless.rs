@@ -9,9 +9,10 @@ mod headless {
     mod live;
     mod ops;
     mod resume;
-    mod rig;
     mod settings;
     mod signals;
     mod stream;
+
+    use crate::support::rig;
 }
 mod support;

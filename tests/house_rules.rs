@@ -151,3 +151,14 @@ fn the_readme_names_commands_that_exist() {
     }
     assert!(shown > 5, "README.md shows only {shown} commands");
 }
+
+#[test]
+fn the_readme_has_the_keys_of_the_table() {
+    let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md"));
+    let readme = readme.unwrap();
+    let (begin, end) = ("<!-- keys -->\n", "<!-- end of keys -->");
+    let (_, rest) = readme.split_once(begin).expect("README.md has the mark `<!-- keys -->`");
+    let (shown, _) = rest.split_once(end).expect("README.md has the mark at the end of the keys");
+    let wanted = quarterdeck::console::keys::keymap::readme(&Default::default());
+    assert_eq!(shown, wanted, "put this into README.md:\n{wanted}");
+}

@@ -55,7 +55,7 @@ fn without_a_key_the_rehearsal_answers_and_says_so() {
     let shown = model(&deck, &["show"], &[]).ok();
     assert_eq!(shown.stdout, "rehearsal/demo (nothing is configured)\n");
     let ran = model(&deck, &["ask", "what are you?"], &[]).ok();
-    assert!(ran.stdout.contains("This is a rehearsal"), "{ran:?}");
+    assert!(ran.stdout.contains("scripted model"), "{ran:?}");
     assert!(ran.stderr.contains("rehearsal/demo: ") && ran.stderr.contains("$0.0000"), "{ran:?}");
 }
 

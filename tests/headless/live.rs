@@ -16,7 +16,8 @@ use quarterdeck::permission::View;
 use quarterdeck::protocol::event::{Event, Fact};
 use quarterdeck::protocol::ids::{AgentId, SessionId};
 use quarterdeck::protocol::op::{Mode, Op, When};
-use quarterdeck::session::live::{Definitions, Live, Refused, Start, StartError};
+use quarterdeck::session::Refused;
+use quarterdeck::session::live::{Definitions, Live, Start, StartError};
 use quarterdeck::settings::models::{Catalog, REHEARSAL};
 use quarterdeck::settings::paths::Home;
 use quarterdeck::store::{Durability, Store};
@@ -40,6 +41,7 @@ pub async fn begin(rig: &Rig, mode: Mode, id: Option<&SessionId>) -> Result<Sess
     let sources =
         Sources { project: vec![rig.project.join(".claude/agents")], ..Sources::default() };
     let start = Start {
+        team: quarterdeck::team::policy::Policy::default(),
         store,
         session: id.cloned(),
         project: rig.project.clone(),
@@ -54,6 +56,7 @@ pub async fn begin(rig: &Rig, mode: Mode, id: Option<&SessionId>) -> Result<Sess
         policy: Policy::default(),
         limits: Limits::default(),
         limit_usd: None,
+        budgets: quarterdeck::settings::budgets::Budgets::default(),
     };
     let live = Live::start(start).await?;
     let events = live.events(live.began_after);

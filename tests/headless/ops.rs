@@ -29,7 +29,9 @@ async fn working(rig: &Rig) -> Session {
     session.say("work").await.unwrap();
     let project = rig.project.clone();
     let begun = tokio::task::spawn_blocking(move || {
-        until("the command", || project.join("pid").exists().then_some(()));
+        let written =
+            || fs::read_to_string(project.join("pid")).ok().filter(|it| it.ends_with('\n'));
+        until("the command", written);
     });
     begun.await.unwrap();
     session

@@ -136,24 +136,26 @@ fn what_is_asked_stays_asked_and_the_session_goes_on_with_the_answer() {
 }
 
 #[test]
-fn what_an_agent_asked_that_is_gone_concerns_nobody() {
+fn what_an_agent_asked_that_cannot_go_on_concerns_nobody() {
     let rig = Rig::with_actors(
         r#"
   - who: team-lead
     turns:
-      - { call: [{ tool: Agent, input: { description: d, prompt: p, subagent_type: general-purpose } }] }
-      - { say: "it was interrupted" }
-  - who: type:general-purpose
+      - { call: [{ tool: Agent, input: { description: d, prompt: p, subagent_type: maker } }] }
+      - { when: { error_of: Agent }, say: "it is lost: {{result}}" }
+  - who: type:maker
     turns:
-      - { call: [{ tool: Bash, input: { command: "touch made" } }] }
+      - { say: "half of it", call: [{ tool: Bash, input: { command: "touch made" } }] }
 "#,
     );
+    let maker = rig.write(".claude/agents/maker.md", "---\nname: maker\ndescription: d\n---\nx\n");
     let going = rig.start(&["--on-ask", "wait", "-p", "x"]);
     assert_eq!(rig.asked().len(), 1);
     going.signal("-INT");
     going.end().code(130);
-    let ran = rig.run(&["-c", "-p", "and?", "--on-ask", "wait"]).code(0);
-    assert_eq!(ran.stdout, "it was interrupted\n");
+    fs::remove_file(maker).unwrap();
+    let ran = rig.run(&["-c", "--on-ask", "wait"]).code(0);
+    assert!(ran.stdout.starts_with("it is lost: ") && ran.stdout.contains("half of it"), "{ran:?}");
     let listed = rig.quarterdeck(&["asks", "list", "latest"]).code(0).stdout;
     assert_eq!(listed, "Nothing is asked\n");
 }

@@ -60,7 +60,7 @@ async fn each_wait_is_announced_and_longer_than_the_one_before() {
         assert!(*wait <= full && *wait >= full.mul_f64(0.75), "{wait:?} of {full:?}");
     }
     assert_eq!(waits.len(), 4);
-    assert!(begun.elapsed() >= waits.iter().sum(), "it waited");
+    assert!(begun.elapsed() >= waits.iter().sum::<Duration>(), "it waited");
     let expected = |at| Chunk::Retrying {
         why: "overloaded".to_owned(),
         wait: waits[at],

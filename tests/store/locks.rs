@@ -51,8 +51,8 @@ fn a_foreign_lock_is_waited_for_and_the_error_tells_its_age() {
     let room = Room::new();
     room.foreign_lock(Duration::from_secs(4));
     let locks = room.locks.clone().with_patience(Duration::from_millis(100));
-    let mut held = locks.enter(&["x"]).unwrap();
     let since = Instant::now();
+    let mut held = locks.enter(&["x"]).unwrap();
     let refused = held.take(&room.target()).unwrap_err();
     assert!(since.elapsed() >= Duration::from_millis(100));
     let LockError::Held { lock, age, .. } = &refused else { panic!("{refused}") };

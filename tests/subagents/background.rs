@@ -94,7 +94,7 @@ async fn who_waits_for_the_end_is_not_told_again() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_kill_tells_once_what_was_said_before() {
-    // By the model: the result of its call tells.
+    // By the model: the result of its call is short, and a notification tells.
     let scene = Scene::start(&book(SLOW)).await;
     scene.say("begin").await;
     let (_, (id, _)) = scene.started(0).await;
@@ -103,8 +103,9 @@ async fn a_kill_tells_once_what_was_said_before() {
     scene.idle().await;
     let heard = scene.heard().await;
     let told: Vec<_> = heard.iter().filter(|text| text.contains("First words.")).collect();
-    assert!(told.len() == 1 && told[0].contains("Stopped"), "{heard:?}");
-    assert_eq!(scene.notes().await, Vec::<String>::new());
+    assert!(told.len() == 1 && told[0].contains("<status>killed</status>"), "{heard:?}");
+    assert_eq!(scene.notes().await.len(), 1);
+    assert!(heard.iter().any(|text| text.contains("Stopped ")), "{heard:?}");
     scene.live.end().await;
     // By the person: a notification tells.
     let scene = Scene::start(&book(SLOW)).await;

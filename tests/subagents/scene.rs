@@ -60,6 +60,7 @@ impl Scene {
             plugins: vec![],
         };
         let start = Start {
+            team: quarterdeck::team::policy::Policy::default(),
             store: Store::open(Home::at(dir.path().join("home")), Durability::ProcessCrash),
             session: None,
             view: View::new(Mode::BypassPermissions, &project, None),
@@ -74,6 +75,7 @@ impl Scene {
             policy,
             limits: Limits::default(),
             limit_usd: None,
+            budgets: quarterdeck::settings::budgets::Budgets::default(),
         };
         Self { live: Live::start(start).await.unwrap(), _dir: dir }
     }

@@ -95,7 +95,7 @@ fn an_unchanged_tree_goes_and_one_that_cannot_be_made_stops_the_agent() {
 fn who_goes_on_does_so_in_its_tree_also_when_that_was_removed() {
     let stage = Stage::with_repository();
     let lead = "
-- { when: { user: begin }, call: [{ tool: Agent, input: { description: d, prompt: look, name: scout, isolation: worktree } }] }
+- { when: { user: begin }, call: [{ tool: Agent, input: { description: d, prompt: look, name: scout, isolation: worktree, run_in_background: true } }] }
 - { when: { user: now change }, call: [{ tool: SendMessage, input: { to: scout, message: change it, summary: s } }] }
 - { when: { any: true }, repeat: true, say: ok }
 ";
@@ -106,7 +106,7 @@ fn who_goes_on_does_so_in_its_tree_also_when_that_was_removed() {
 ";
     let book = playbook(lead, &actor("scout", child));
     let show = stage.play(&book, &["-p", "begin"]).ok();
-    assert!(show.results("team-lead")[0].0.contains("is removed"), "{show:#?}");
+    assert!(show.notes("team-lead")[0].contains("is removed"), "{show:#?}");
     let show = stage.play(&book, &["-c", "-p", "now change"]).ok();
     let notes = show.notes("team-lead");
     assert_eq!(notes.len(), 1, "{show:#?}");

@@ -9,8 +9,10 @@ use quarterdeck::model::Stop;
 use quarterdeck::permission::View;
 use quarterdeck::permission::desk::AskDesk;
 use quarterdeck::protocol::event::Fact;
-use quarterdeck::protocol::ids::{AgentId, SessionId, TeamDir};
+use quarterdeck::protocol::ids::{AgentId, AgentName, MessageId, SessionId, TeamDir};
+use quarterdeck::protocol::message::Message;
 use quarterdeck::protocol::op::Mode;
+use quarterdeck::protocol::task::Task;
 use quarterdeck::settings::paths::Home;
 use quarterdeck::store::journal::{Journal, read_after};
 use quarterdeck::store::{Durability, Store};
@@ -77,6 +79,12 @@ impl Crew for TestCrew {
     fn spawn<'a>(&'a self, _: &'a AgentId, _: &'a Call, _: Wish) -> BoxFuture<'a, Output> {
         Box::pin(async { Output::failed("nobody can be started here") })
     }
+
+    fn delivered(&self, _: &AgentId, _: Vec<MessageId>) {}
+
+    fn task_changed(&self, _: &AgentId, _: Option<&Task>) {}
+
+    fn mail_sent(&self, _: &AgentName, _: &Message) {}
 
     fn send<'a>(&'a self, _: &'a AgentId, _: &'a Call, _: Letter) -> BoxFuture<'a, Output> {
         Box::pin(async { Output::failed("nobody is here") })

@@ -80,7 +80,7 @@ async fn a_reader_who_goes_away_leaves_the_telling_to_the_note() {
 }
 
 #[tokio::test]
-async fn a_stopped_command_is_gone_and_only_its_stopper_hears_of_it() {
+async fn a_stopped_command_is_gone_and_its_owner_is_told_once() {
     let rig = rig();
     let id = behind(&rig, "sleep 1000 & echo $!; wait").await;
     let jobs = rig.cx.shell.jobs();
@@ -90,12 +90,14 @@ async fn a_stopped_command_is_gone_and_only_its_stopper_hears_of_it() {
         printed.ends_with('\n')
     })
     .await;
-    let end = jobs.kill(&id).await.unwrap().unwrap();
+    let end = jobs.kill(&id, SOON).await.unwrap().unwrap();
     assert_eq!(end.status, Status::Killed);
     let child = std::fs::read_to_string(format!("/proc/{}/stat", printed.trim()));
     assert!(child.is_err() || child.unwrap().contains(") Z "), "the child lives");
-    assert!(notes(&rig).is_empty());
-    let unknown = jobs.kill("b0").await.unwrap_err().to_string();
+    until("a note", || !notes(&rig).is_empty()).await;
+    let told = notes(&rig);
+    assert_eq!((told.len(), told[0].status), (1, NoteStatus::Killed));
+    let unknown = jobs.kill("b0", SOON).await.unwrap_err().to_string();
     assert!(unknown.contains("no background task `b0`") && unknown.contains(&id), "{unknown}");
 }
 
@@ -166,10 +168,12 @@ async fn a_quiet_command_that_seems_to_wait_for_input_is_told_of_once() {
         assert!(note.summary.contains("wait for input"), "{}", note.summary);
     }
     for id in [quiet, asking, stopped, reading] {
-        let end = rig.cx.shell.jobs().kill(&id).await.unwrap().unwrap();
+        let end = rig.cx.shell.jobs().kill(&id, SOON).await.unwrap().unwrap();
         assert_eq!(end.status, Status::Killed);
     }
-    assert_eq!(notes(&rig).len(), 3);
+    until("their ends", || notes(&rig).len() == 7).await;
+    let waiting = notes(&rig).into_iter().filter(|note| note.status == NoteStatus::Waiting);
+    assert_eq!(waiting.count(), 3, "each is told of once");
 }
 
 #[tokio::test]

@@ -41,6 +41,7 @@ fn in_team() -> (Rig, TeamDir) {
         model: None,
         cwd: "/".into(),
         session: SessionId::found("s"),
+        tasks: None,
     };
     let (dir, _) = rig.cx.store.rosters().create(&new).unwrap();
     for name in ["alice", "bob"] {

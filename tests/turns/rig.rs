@@ -238,6 +238,7 @@ impl Rig {
         let mut view = View::new(self.mode, &self.project, Some(&self.root.join("user")));
         view.protect_home(self.store.home());
         let start = Start {
+            team: quarterdeck::team::policy::Policy::default(),
             store: self.store.clone(),
             session,
             project: self.project.clone(),
@@ -252,6 +253,7 @@ impl Rig {
             policy: Policy::default(),
             limits: self.limits,
             limit_usd: self.limit_usd,
+            budgets: quarterdeck::settings::budgets::Budgets::default(),
         };
         Live::start(start).await.unwrap()
     }

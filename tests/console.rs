@@ -1,0 +1,18 @@
+//! The console in process: messages in, effects and pictures out.
+#![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic)]
+
+mod support;
+mod console {
+    mod commands;
+    mod composer;
+    mod drawing;
+    mod escape;
+    mod everything;
+    mod keys;
+    mod layouts;
+    mod leaving;
+    mod looks;
+    mod mouse;
+    pub mod story;
+    mod team;
+}

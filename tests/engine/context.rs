@@ -1,0 +1,97 @@
+//! Conversations that grow too long, and sessions that go on.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::support::rig::Rig;
+use crate::support::soak;
+
+/// On a model with a small window.
+fn small(book: &str) -> Rig {
+    let rig = Rig::on(book);
+    let config = rig.user().join(".config/quarterdeck");
+    std::fs::create_dir_all(&config).unwrap();
+    std::fs::write(config.join("models.toml"), "[models.\"rehearsal/demo\"]\nwindow = 1000\n")
+        .unwrap();
+    rig
+}
+
+fn boundaries(lines: &[Value]) -> usize {
+    lines.iter().filter(|line| line["subtype"] == "compact_boundary").count()
+}
+
+#[test]
+fn a_summary_is_made_when_it_is_wanted_and_when_it_is_due_and_nothing_on_disk_is_lost() {
+    let rig = small("engine/compact");
+    let mut going = rig.driven(&[]);
+    for word in ["first", "second"] {
+        going.say(word);
+        going.line("result");
+    }
+    going.granted(&json!({ "subtype": "compact", "instructions": "keep the names" }));
+    going.line_with("a boundary", |line| line["subtype"] == "compact_boundary");
+    going.say("third");
+    assert_eq!(going.line("result")["result"], "LONG-WORDS");
+    // The last answer was longer than the window takes: before the next one there is a summary.
+    going.say("fourth");
+    assert_eq!(going.line("result")["result"], "I go on");
+    let ran = going.end().code(0);
+    assert_eq!(boundaries(&ran.lines()), 2, "{ran:?}");
+    let whole: String = rig.records().iter().map(ToString::to_string).collect();
+    for words in ["OLD-WORDS", "RECENT-WORDS", "SUMMARY-WITH-NAMES", "PLAIN-SUMMARY"] {
+        assert!(whole.contains(words), "{words} is lost");
+    }
+    let unknown = rig.driven(&["-c"]).control(&json!({ "subtype": "compact", "agent": "nobody" }));
+    assert!(unknown["error"].as_str().unwrap().contains("nobody"), "{unknown}");
+}
+
+#[test]
+fn killed_in_the_middle_of_a_turn_nothing_is_missing_and_nothing_runs_twice() {
+    let rounds = if soak() { 60 } else { 3 };
+    let free = ["--permission-mode", "bypassPermissions"];
+    for round in 0..rounds {
+        let rig = Rig::on("engine/steps");
+        let mut going =
+            rig.start(&[&["-p", "go", "--output-format", "stream-json"], &free[..]].concat());
+        let step = format!("step {}", round % 6);
+        going.line_saying(&step);
+        // Somewhere within the step.
+        std::thread::sleep(Duration::from_millis(round * 7 % 50));
+        going.kill();
+        let ran = rig.stream(&[&["-c", "-p", "go on"], &free[..]].concat()).code(0);
+        assert_eq!(ran.result()["result"], "all done", "{round}");
+        let whole: String = rig.records().iter().map(ToString::to_string).collect();
+        assert!(whole.contains(&step), "{round}: what was said is missing");
+        let log = rig.read("log");
+        let (mut sorted, all): (Vec<&str>, Vec<&str>) =
+            (log.lines().collect(), log.lines().collect());
+        sorted.dedup();
+        assert_eq!(sorted, all, "{round}: something ran twice");
+        let lost = whole.matches("It was not run again").count();
+        assert!(log.lines().count() + lost >= 12 && lost <= 1, "{round}: {log}");
+    }
+}
+
+#[test]
+fn a_session_goes_on_with_its_conversation_cost_mode_grants_and_open_asks() {
+    let rig = Rig::on("engine/asked");
+    let going = rig.start(&["-p", "begin", "--on-ask", "wait", "--permission-mode", "acceptEdits"]);
+    let id = rig.asked()[0]["id"].as_str().unwrap().to_owned();
+    going.kill();
+    let mut going = rig.start(&["-c", "--on-ask", "wait", "--output-format", "stream-json"]);
+    going.close_input();
+    assert_eq!(going.line("system")["permissionMode"], "acceptEdits");
+    assert_eq!(rig.asked()[0]["id"], id.as_str(), "the same ask");
+    rig.quarterdeck(&["asks", "approve", "latest", &id, "--always", "session"]).code(0);
+    let ran = going.end().code(0);
+    assert_eq!(ran.result()["result"], "I did");
+    let session = rig.session();
+    let again = rig.stream(&["-r", &session[..8], "-p", "more"]).code(0);
+    assert_eq!(again.result()["session_id"], session.as_str());
+    let grants = rig.quarterdeck(&["permissions", "grants", "latest"]);
+    assert!(grants.stdout.contains("Bash(touch:*)"), "{grants:?}");
+    let cost = |ran: &Value| ran["usage"]["output_tokens"].as_u64().unwrap();
+    assert!(cost(&again.result()) > cost(&ran.result()));
+    assert_eq!(rig.read("made"), "once\n");
+}

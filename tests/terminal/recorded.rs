@@ -1,0 +1,26 @@
+//! A recorded session on the real console.
+
+use super::console::{Console, Place};
+
+const TALK: &str = "- when: { user: first }\n  say: \"The first answer.\"\n- when: { user: second }\n  say: \"The second answer.\"";
+
+#[test]
+fn a_session_is_played_again_stepped_through_and_left() {
+    let place = Place::new(TALK);
+    let book = place.book();
+    place.run(&["run", "--playbook", &book, "-p", "first"]);
+    place.run(&["run", "--playbook", &book, "-c", "-p", "second"]);
+    let mut console = Console::start(&place, &["replay", "latest", "--speed", "64"], 100, 30);
+    console.until_text("The second answer.");
+    console.press("g");
+    console.until("the beginning", |screen| !screen.contents().contains("The first answer."));
+    console.press("G");
+    console.until_text("The second answer.");
+    console.press("q");
+    let (code, left) = console.ends();
+    assert_eq!(code, 0, "{left}");
+    let told = place.run(&["replay", "latest", "--export", "-"]);
+    assert!(told.contains("> second"), "{told}");
+    let at = |text: &str| told.find(text).unwrap_or_else(|| panic!("no `{text}` in:\n{told}"));
+    assert!(at("The first answer.") < at("The second answer."), "{told}");
+}
