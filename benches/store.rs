@@ -45,6 +45,7 @@ impl Deck {
             model: None,
             cwd: "/demo".into(),
             session: SessionId::found("s"),
+            tasks: None,
         };
         let (team, _) = store.rosters().create(&new).unwrap();
         let bob = NewMember {
