@@ -127,9 +127,9 @@ fn a_theme_is_worn_while_it_is_chosen_and_taken_off_again() {
 #[test]
 fn a_session_is_exported_as_markdown() {
     let mut story = inventory().keys("<esc>/export notes.md<ret>");
-    let exported = story.effects().into_iter().find_map(|effect| match effect {
-        Effect::Export { name, text } => Some((name, text)),
-        _ => None,
+    let exported = story.effects().into_iter().find_map(|effect| {
+        let Effect::Export { name, text } = effect else { return None };
+        Some((name, text))
     });
     let (name, text) = exported.expect("an export");
     assert_eq!(name, "notes.md");

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use quarterdeck::console::keys::{Chord, table};
+use quarterdeck::console::state::composer::Draft;
 use quarterdeck::console::update::{Effect, MouseKind, Msg};
 use quarterdeck::protocol::ids::AgentId;
 use quarterdeck::protocol::op::Op;
@@ -117,7 +118,7 @@ fn check(story: &mut Story, step: &Step, count: &mut Count) {
     // A draft of an agent that is not selected never changes by itself.
     for (agent, draft) in &count.drafts {
         if *agent != state.selected {
-            let kept = state.composer.kept(agent).map(|draft| draft.whole()).unwrap_or_default();
+            let kept = state.composer.kept(agent).map(Draft::whole).unwrap_or_default();
             assert_eq!(kept, *draft, "the draft for {agent}");
         }
     }

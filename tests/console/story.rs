@@ -272,10 +272,7 @@ impl Story {
 
     /// Only the ops among them.
     pub fn ops(&mut self) -> Vec<Op> {
-        let sent = |effect| match effect {
-            Effect::Send(op) => Some(op),
-            _ => None,
-        };
+        let sent = |effect| if let Effect::Send(op) = effect { Some(op) } else { None };
         self.effects().into_iter().filter_map(sent).collect()
     }
 
