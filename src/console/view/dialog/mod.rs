@@ -150,6 +150,8 @@ pub fn draw_ask_over(
         return;
     }
     let room = beside(plan, state, body);
+    // A few columns of what lies below, left and right of it, would only look torn.
+    let room = if body.width <= ASK_COLUMNS { body } else { room };
     let columns = room.width.min(ASK_COLUMNS);
     let wanted = ask::wanted_height(state, columns, &mut cache.ask, &cache.pens, theme);
     let height = wanted.min(room.height);
@@ -167,7 +169,8 @@ fn beside(plan: &Plan, state: &State, body: Rect) -> Rect {
     // The asker itself before those through whom it asks.
     let mut spots = chain.iter().flat_map(|id| plan.panes.iter().find(|spot| spot.agent == *id));
     let spot = spots.next();
-    let Some(spot) = spot.filter(|_| !state.is_zoomed() && plan.panes.len() > 1) else {
+    let panes_are_seen = state.layers.is_empty() && plan.panes.len() > 1;
+    let Some(spot) = spot.filter(|_| panes_are_seen) else {
         return air;
     };
     let left = Rect { width: spot.area.x.saturating_sub(body.x), ..body };
