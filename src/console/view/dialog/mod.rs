@@ -169,7 +169,8 @@ pub fn draw_ask_over(
     }
     let air = Rect { x: body.x + 2, width: body.width - 4, ..body };
     let docked = beside(plan, state, body);
-    let room = docked.unwrap_or(air);
+    // A few columns of what lies below, left and right of it, would only look torn.
+    let room = if body.width <= ASK_COLUMNS { body } else { docked.unwrap_or(air) };
     let columns = room.width.min(ASK_COLUMNS);
     let wanted = ask::wanted_height(state, columns, &mut cache.ask, &cache.pens, theme);
     let height = wanted.min(room.height);
@@ -188,7 +189,8 @@ fn beside(plan: &Plan, state: &State, body: Rect) -> Option<Rect> {
     let chain = state.asks.shown().map(|known| known.ask.chain.clone()).unwrap_or_default();
     // The asker itself before those through whom it asks.
     let mut spots = chain.iter().flat_map(|id| plan.panes.iter().find(|spot| spot.agent == *id));
-    let spot = spots.next().filter(|_| !state.is_zoomed() && plan.panes.len() > 1)?;
+    let panes_are_seen = state.layers.is_empty() && plan.panes.len() > 1;
+    let spot = spots.next().filter(|_| panes_are_seen)?;
     let left = Rect { width: spot.area.x.saturating_sub(body.x), ..body };
     let right = Rect { x: spot.area.right(), width: body.right() - spot.area.right(), ..body };
     let larger = if left.width >= right.width { left } else { right };
