@@ -66,7 +66,8 @@ fn copy(state: &mut State) -> Vec<Effect> {
     let chosen = state.selected_agent().and_then(|agent| {
         let cell = match agent.scroll.selected {
             Some(id) => agent.transcript.cell(id),
-            None => agent.transcript.cells().next_back(),
+            // The last that says something: the line under a turn does not.
+            None => agent.transcript.cells().rev().find(|cell| cell.is_worth_copying()),
         };
         cell.map(Cell::text)
     });
