@@ -189,6 +189,8 @@ fn show(state: &mut State, id: &AskId, way: Way) {
 
 fn close(state: &mut State) {
     state.asks.dialog = None;
+    // An Esc that comes right behind was meant for the dialog, and interrupts nobody.
+    state.ui.closed = Some(state.now);
     state.asks.unmark();
 }
 
@@ -252,7 +254,7 @@ pub fn on_paste(state: &mut State, text: &str) {
         None => {
             let before: String = held.into_iter().map(|held| held.typed).collect();
             step_back(state, &before);
-            state.composer.draft.paste(text);
+            state.composer.paste(text);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::everywhere::is_armed;
 use super::{Editing, Effect, find};
-use crate::console::keys::Action;
+use crate::console::keys::{Action, Context};
 use crate::console::state::State;
 use crate::console::state::agents::{Agent, Kind};
 use crate::console::state::cell::Cell;
@@ -72,10 +72,7 @@ fn copy(state: &mut State) -> Vec<Effect> {
         cell.map(Cell::text)
     });
     match chosen.filter(|text| !text.is_empty()) {
-        Some(text) => {
-            state.info(format!("Copied {} characters.", text.chars().count()));
-            vec![Effect::Copy(text)]
-        }
+        Some(text) => vec![Effect::Copy(text)],
         None => {
             state.info("There is nothing to copy yet.");
             Vec::new()
@@ -93,7 +90,8 @@ fn stop(state: &mut State) -> Vec<Effect> {
         return Vec::new();
     }
     if kind == Kind::Lead {
-        state.info("The lead ends with the session; Esc in the composer interrupts it.");
+        let key = state.keymap.key(Context::Everywhere, Action::Escape);
+        state.info(format!("The lead ends with the session; {key} in the composer interrupts it."));
         return Vec::new();
     }
     if is_armed(state, &Armed::Stop(id.clone())) {
