@@ -219,7 +219,11 @@ async fn console(
         theme: theme.name.clone(),
     });
     // A mistake in the settings was told when the session began.
-    state.asks.opening = layers::load(&layers::files(&project)).unwrap_or_default().asks.open;
+    let settings = layers::load(&layers::files(&project)).unwrap_or_default();
+    state.asks.opening = settings.asks.open;
+    if let Some(seconds) = settings.stalled_after {
+        state.agents.be_patient_for(Duration::from_secs_f64(seconds).as_secs());
+    }
     if let Some(rehearsal) = &args.rehearsal {
         rehearsal.open(&live, &mut state);
     }

@@ -1,6 +1,7 @@
 //! Slash commands and the palette.
 
 use quarterdeck::console::commands::COMMANDS;
+use quarterdeck::console::state::dialog::Dialog;
 use quarterdeck::console::update::Effect;
 use quarterdeck::protocol::op::{Mode, Op, SpawnWish};
 
@@ -105,13 +106,37 @@ fn pages_show_the_team_costs_contexts_and_permissions() {
     }
 }
 
+/// `/stop` in the palette must not stop whoever happens to be selected.
 #[test]
-fn a_search_goes_over_everything_and_jumps() {
-    let mut story = inventory().keys("<esc>/search rounded twice<ret>");
-    assert!(story.screen().contains("`rounded twice`: 1"), "{}", story.screen());
-    story = story.keys("<ret>");
-    assert_eq!(story.selected(), "scout");
-    assert!(story.state().is_zoomed());
+fn the_palette_writes_what_takes_words_and_runs_the_rest() {
+    for command in COMMANDS {
+        let mut story = inventory().keys("<esc>").keys(&format!("<C-p>/{}", command.name));
+        let picked = match story.state().top() {
+            Some(Dialog::Picker(picker)) => picker.picked().expect("an entry"),
+            other => panic!("{other:?}"),
+        };
+        assert!(picked.label.starts_with(&format!("/{}", command.name)), "{picked:?}");
+        story = story.keys("<ret>");
+        let written = if command.arguments.is_empty() { "" } else { command.name };
+        assert_eq!(story.draft().trim_matches(['/', ' ']), written, "/{}", command.name);
+        if !command.arguments.is_empty() {
+            assert_eq!(story.effects(), [], "/{}", command.name);
+        }
+    }
+}
+
+#[test]
+fn pages_are_copied() {
+    let mut story = inventory().keys("<esc>/cost<ret>");
+    story.effects();
+    story = story.keys("c");
+    let effects = story.effects();
+    let [Effect::Copy(text)] = &effects[..] else { panic!("{effects:?}") };
+    assert!(text.starts_with("$0.42 in all") && text.contains("scout"), "{text}");
+    let mut help = Story::new().keys("<f1>c");
+    let effects = help.effects();
+    let [Effect::Copy(text)] = &effects[..] else { panic!("{effects:?}") };
+    assert!(text.contains("answer the oldest ask") && text.contains("Ctrl+Y"), "{text}");
 }
 
 #[test]

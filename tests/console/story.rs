@@ -31,6 +31,8 @@ pub struct Story {
     seq: u64,
     joined: usize,
     effects: Vec<Effect>,
+    /// All that happened, to be played again.
+    pub happened: Vec<Event>,
 }
 
 pub fn lead() -> AgentId {
@@ -61,7 +63,8 @@ impl Story {
         });
         let theme = Theme::named("dark").expect("a theme");
         let deck = Deck::new(state, theme);
-        let story = Self { deck, now: BEGIN, seq: 0, joined: 0, effects: Vec::new() };
+        let story =
+            Self { deck, now: BEGIN, seq: 0, joined: 0, effects: Vec::new(), happened: Vec::new() };
         story.size(140, 40).begins("lead", None)
     }
 
@@ -96,6 +99,7 @@ impl Story {
         self.seq += 1;
         let at = Stamp::from_millis(self.now);
         let event = Event { seq: self.seq, at, agent: Some(agent(who)), fact };
+        self.happened.push(event.clone());
         self.send(Msg::Event(Arc::new(event)));
         self
     }

@@ -148,7 +148,10 @@ pub fn mode_name(mode: Mode) -> &'static str {
 pub fn complete(state: &State, line: &str) -> Option<(Vec<Item>, usize)> {
     let Some((name, rest)) = line.split_once(' ') else {
         let begins = |command: &&Command| command.name.starts_with(&line.to_lowercase());
-        let items = COMMANDS.iter().filter(begins).map(|command| Item {
+        let mut found: Vec<&Command> = COMMANDS.iter().filter(begins).collect();
+        // What is written in full before what only begins with it.
+        found.sort_by_key(|command| command.name != line);
+        let items = found.into_iter().map(|command| Item {
             text: match command.arguments.is_empty() {
                 true => format!("/{}", command.name),
                 false => format!("/{} ", command.name),

@@ -60,6 +60,24 @@ impl<'a> Hands<'a> {
     }
 }
 
+/// Gives a text to the clipboard of the terminal, and says so.
+pub(super) fn copy(text: &str, terminal: &alert::Terminal, screen: &mut Screen) -> io::Result<Msg> {
+    let told = |level, text: String| Msg::Told { level, text };
+    // Nothing is no reason to lose what the clipboard holds.
+    if text.trim().is_empty() {
+        return Ok(told(Level::Info, "There is nothing to copy here.".to_owned()));
+    }
+    Ok(match terminal.copy(text) {
+        Some(sequence) => {
+            screen.send(&sequence)?;
+            told(Level::Info, format!("Copied {} characters.", text.chars().count()))
+        }
+        None => {
+            told(Level::Warning, "This is too long for the clipboard of a terminal.".to_owned())
+        }
+    })
+}
+
 impl<'a> Desk<'a> {
     #[expect(clippy::wildcard_enum_match_arm, reason = "the rest is done at once")]
     pub(super) async fn carry_out(
@@ -105,20 +123,9 @@ impl<'a> Desk<'a> {
             }
             Effect::CopyArea(drag) => {
                 let text = self.deck.text_of(&drag);
-                let words = format!("Copied {} characters.", text.chars().count());
-                if let Some(sequence) = hands.terminal.copy(&text) {
-                    screen.send(&sequence)?;
-                    return Ok(Some(hands.tell(Level::Info, words)));
-                }
+                return copy(&text, &hands.terminal, screen).map(Some);
             }
-            Effect::Copy(text) => match hands.terminal.copy(&text) {
-                Some(sequence) => screen.send(&sequence)?,
-                None => {
-                    let text = "This is too long for the clipboard of a terminal; `v` opens it in \
-                                an editor.";
-                    return Ok(Some(hands.tell(Level::Warning, text.to_owned())));
-                }
-            },
+            Effect::Copy(text) => return copy(&text, &hands.terminal, screen).map(Some),
             Effect::Ring { title, body } => screen.send(&hands.terminal.ring(&title, &body))?,
             Effect::Title(title) => screen.set_title(&title)?,
             Effect::Redraw => screen.redraw()?,
@@ -131,13 +138,7 @@ impl<'a> Desk<'a> {
             Effect::ListFiles => hands.list_files(),
             Effect::Theme(name) => self.deck.wear(&name),
             Effect::Export { name, text } => {
-                let msg = match files::export(&hands.project, &name, &text) {
-                    Ok(path) => hands.tell(Level::Info, format!("Written to {}.", path.display())),
-                    Err(error) => {
-                        hands.tell(Level::Error, format!("{name} could not be written: {error}"))
-                    }
-                };
-                return Ok(Some(msg));
+                return Ok(Some(files::exported(&hands.project, &name, &text)));
             }
             Effect::Quit(parting) => self.left = Some(parting),
             // They take the terminal away: `carry_out` does them.
@@ -170,8 +171,9 @@ impl<'a> Desk<'a> {
         screen.take_back()?;
         self.input.take_back();
         let (columns, rows) = screen.size()?;
-        self.deck.absorb(Msg::Resized { columns, rows });
-        self.deck.absorb(Msg::Focus(true));
+        for effect in self.deck.absorb(Msg::TakenBack { columns, rows }) {
+            self.do_at_once(effect, screen, hands)?;
+        }
         self.clock.ask(Instant::now());
         Ok(match outcome {
             Err(error) => Some(hands.tell(Level::Error, format!("{}: {error}", job.name()))),

@@ -312,6 +312,11 @@ impl Cell {
         }
     }
 
+    /// Whether somebody who chose no cell could mean this one.
+    pub fn is_worth_copying(&self) -> bool {
+        !matches!(self.kind, Kind::TurnEnd { .. }) && !self.text().is_empty()
+    }
+
     /// About how much memory its text takes.
     pub fn size(&self) -> usize {
         const CELL: usize = 200;

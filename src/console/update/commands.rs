@@ -5,7 +5,7 @@ use super::everywhere::{act, close_passing};
 use super::leave::leave;
 use super::{Effect, find, reach};
 use crate::console::commands::{COMMANDS, Command, MODES, Verb, export, named};
-use crate::console::keys::Action;
+use crate::console::keys::{Action, Context};
 use crate::console::state::State;
 use crate::console::state::agents::{Agent, Kind};
 use crate::console::state::dialog::{Dialog, Entry, Page, Pick, Picker};
@@ -30,7 +30,10 @@ pub fn run(state: &mut State, line: &str) -> Outcome {
         let near = nearest(name, COMMANDS.iter().map(|command| command.name));
         let hint = match near {
             Some(near) => format!("did you mean /{near}?"),
-            None => "Ctrl+P shows all of them.".to_owned(),
+            None => {
+                let key = state.keymap.key(Context::Everywhere, Action::OpenPalette);
+                format!("{key} shows all of them.")
+            }
         };
         return Err(format!("There is no command /{name}; {hint}"));
     };

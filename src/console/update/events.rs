@@ -43,6 +43,9 @@ fn of_session(state: &mut State, event: &Event) {
         Fact::Spoke { usd: Some(usd), .. } => state.about.usd = Some(*usd),
         Fact::Granted { grant } => state.about.grants.push(grant.clone()),
         Fact::Revoked { grant } => state.about.grants.retain(|known| known.id != grant.id),
+        // It stands in the transcript that is looked at.
+        Fact::Notice { level: Level::Info, .. }
+            if event.agent.as_ref() == Some(&state.selected) => {}
         Fact::Notice { level, text } if state.now.millis() - event.at.millis() < OLD_MS => {
             let whose = event.agent.as_ref().and_then(|id| state.agents.get(id));
             let text = match whose.filter(|agent| agent.id != state.selected) {

@@ -43,6 +43,13 @@ pub fn update(state: &mut State, msg: Msg) -> Vec<Effect> {
             state.ui.is_watched = is_watched;
             Vec::new()
         }
+        Msg::TakenBack { columns, rows } => {
+            state.size = super::state::ui::Size { columns, rows };
+            state.ui.is_watched = true;
+            // Whoever had it may have given the window another title.
+            state.ui.title.clear();
+            Vec::new()
+        }
         Msg::Refused { op, why } => events::on_refused(state, *op, &why),
         Msg::Edited { purpose, text } => events::on_edited(state, &purpose, text),
         Msg::FilesListed(files) => {

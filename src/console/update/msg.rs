@@ -22,6 +22,11 @@ pub enum Msg {
     Tick(Stamp),
     /// The terminal got or lost the focus of the desktop.
     Focus(bool),
+    /// The terminal is the console's again, after an editor or a shell had it: this large.
+    TakenBack {
+        columns: u16,
+        rows: u16,
+    },
     /// The session did not do what it was asked to.
     Refused {
         op: Box<Op>,

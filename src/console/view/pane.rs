@@ -12,6 +12,7 @@ use super::layout::{Form, Plan, Spot};
 use super::theme::Theme;
 use super::transcript::draw_transcript;
 use super::{has_keys, queue, roster, status, tasks};
+use crate::console::keys::{Action, Context};
 use crate::console::state::State;
 use crate::console::state::agents::{Agent, Kind};
 use crate::console::state::ui::{Drag, Focus};
@@ -170,7 +171,8 @@ fn title<'a>(
 
 /// Before anything was said.
 fn draw_empty(area: Rect, buf: &mut Buffer, state: &State, agent: &Agent, theme: &Theme) {
-    let key = |text: &'static str| Span::styled(text, theme.key);
+    let key = |text: &str| Span::styled(text.to_owned(), theme.key);
+    let help = state.keymap.key(Context::Everywhere, Action::ShowHelp);
     let faint = |text: String| Span::styled(text, theme.faint);
     let lines: Vec<Line<'_>> = match agent.kind {
         Kind::Lead => vec![
@@ -181,7 +183,7 @@ fn draw_empty(area: Rect, buf: &mut Buffer, state: &State, agent: &Agent, theme:
                 faint(" files and teammates   ".into()),
                 key("/"),
                 faint(" commands   ".into()),
-                key("F1"),
+                key(&help),
                 faint(" all keys".into()),
             ]),
             Line::from(faint(one_line(&state.about.project))),

@@ -42,7 +42,7 @@ pub fn draw_sheet(area: Rect, buf: &mut Buffer, state: &State, sheet: &Sheet, th
     }
 }
 
-fn page(state: &State, sheet: &Sheet, theme: &Theme) -> (String, Vec<Line<'static>>) {
+pub fn page(state: &State, sheet: &Sheet, theme: &Theme) -> (String, Vec<Line<'static>>) {
     match &sheet.page {
         Page::Team => ("team".to_owned(), team(state, theme)),
         Page::Cost => ("cost".to_owned(), cost(state, theme)),
