@@ -59,6 +59,9 @@ pub async fn begin(store: &Store, run: &Run, out: &mut Out) -> Result<Begun, Fai
 async fn start(store: &Store, run: &Run, project: PathBuf, out: &mut Out) -> Result<Live, Failure> {
     let session = session(store, run, &project)?;
     let settings = settings_of(&project)?;
+    for slip in layers::slips(&layers::files(&project)) {
+        out.remark(&slip);
+    }
     let watcher = Watcher::new(Sources::of(&project, run.agents.clone()));
     let catalog = watcher.catalog();
     for problem in &catalog.problems {

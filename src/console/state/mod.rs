@@ -10,6 +10,7 @@ pub mod dialog;
 pub mod editor;
 pub mod history;
 pub mod notices;
+pub mod story;
 pub mod tasks;
 pub mod transcript;
 pub mod ui;
@@ -22,6 +23,7 @@ use self::asks::{Asks, Waiting};
 use self::composer::Composer;
 use self::dialog::Dialog;
 use self::notices::Notices;
+use self::story::Story;
 use self::tasks::{Claim, Tasks};
 use self::ui::{Focus, Size, Ui};
 use super::keys::{Context, Keymap};
@@ -53,6 +55,8 @@ pub struct State {
     pub files: Option<Arc<[String]>>,
     /// The name of the theme.
     pub theme: String,
+    /// What is rehearsed, if it is a rehearsal.
+    pub story: Option<Story>,
 }
 
 /// What a session is called and has cost.
@@ -101,6 +105,7 @@ impl State {
             keymap: opening.keymap,
             files: None,
             theme: opening.theme,
+            story: None,
         }
     }
 
