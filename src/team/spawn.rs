@@ -376,6 +376,7 @@ pub fn begin(
         depth: agent.birth.depth,
     };
     agent.tell(Fact::AgentStarted { about: Box::new(about) });
+    agent.tell_of_gear();
     agent.tell(Fact::MemberJoined { member: Box::new(entry.clone()) });
     if let Err(error) = write_meta(team, &agent, entry, tree.as_ref()) {
         agent.notice(Level::Warning, format!("It cannot be continued later: {error}"));
