@@ -10,5 +10,6 @@ mod terminal {
     mod outside;
     mod place;
     mod recorded;
+    mod sessions;
     mod team;
 }
