@@ -3,7 +3,7 @@
 use std::env;
 use std::fs;
 use std::io::{self, IsTerminal};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use clap::Args;
@@ -17,6 +17,7 @@ use crate::console::keys::Keymap;
 use crate::console::runtime::files::HistoryFile;
 use crate::console::runtime::looks::Library;
 use crate::console::runtime::{self, Options};
+use crate::console::state::story::Story;
 use crate::console::state::{Opening, State};
 use crate::console::update::Parting;
 use crate::console::view::surroundings::{Surroundings, Wish};
@@ -65,12 +66,9 @@ pub struct ConsoleArgs {
     /// Characters that a playbook's model writes in a second; 0 is at once
     #[arg(long, value_name = "N", requires = "playbook")]
     pub pace: Option<u32>,
-    /// What stands on the screen before anybody said anything.
+    /// What is rehearsed, if it is a rehearsal.
     #[arg(skip)]
-    pub greeting: Option<String>,
-    /// What stands in the composer at first.
-    #[arg(skip)]
-    pub first: Option<String>,
+    pub rehearsal: Option<Rehearsal>,
     /// Work in a git worktree of its own; kept at the end if anything was done in it
     #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "")]
     pub worktree: Option<String>,
@@ -83,6 +81,30 @@ pub struct ConsoleArgs {
     /// Draw with ASCII signs only
     #[arg(long)]
     pub ascii: bool,
+}
+
+/// How a rehearsal begins and ends on the screen.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rehearsal {
+    /// What the lead says before anybody asked, a line each.
+    pub greeting: &'static [&'static str],
+    /// What stands in the composer at first.
+    pub first: &'static str,
+    pub story: Story,
+    /// The scratch copy that it works in.
+    pub project: PathBuf,
+}
+
+impl Rehearsal {
+    /// The lead greets, and the first prompt stands ready.
+    pub fn open(&self, live: &Live, state: &mut State) {
+        for line in self.greeting {
+            let told = Fact::Notice { level: Level::Info, text: (*line).to_owned() };
+            live.office.journal.emit(Some(&live.office.lead()), told);
+        }
+        state.composer.set_text(self.first);
+        state.story = Some(self.story.clone());
+    }
 }
 
 impl ConsoleArgs {
@@ -108,7 +130,7 @@ impl ConsoleArgs {
             go_on: self.go_on,
             resume: self.resume.clone(),
             playbook: self.playbook.clone(),
-            fork: true,
+            fork: false,
             worktree: self.worktree.clone(),
             auto_background_after: None,
             on_screen: true,
@@ -120,14 +142,7 @@ impl ConsoleArgs {
 impl ConsoleArgs {
     /// The same, but for another session.
     fn going_on_with(&self, session: &SessionId) -> Self {
-        Self {
-            resume: Some(session.to_string()),
-            go_on: false,
-            greeting: None,
-            first: None,
-            worktree: None,
-            ..self.clone()
-        }
+        Self { resume: Some(session.to_string()), go_on: false, worktree: None, ..self.clone() }
     }
 }
 
@@ -145,7 +160,7 @@ pub fn run(store: &Store, args: &ConsoleArgs, out: &mut Out) -> Result<(), Failu
     let theme = theme(args)?;
     let keymap = keymap()?;
     if is_first_run(args)? {
-        return demo::rehearse(store, args.clone(), out);
+        return demo::rehearse(store, args.clone(), false, out);
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let mut args = args.clone();
@@ -228,14 +243,8 @@ async fn console(
     if let Some(seconds) = settings.stalled_after {
         state.agents.be_patient_for(Duration::from_secs_f64(seconds).as_secs());
     }
-    if let Some(greeting) = &args.greeting {
-        let text = greeting.clone();
-        live.office
-            .journal
-            .emit(Some(&live.office.lead()), Fact::Notice { level: Level::Info, text });
-    }
-    if let Some(first) = &args.first {
-        state.composer.set_text(first);
+    if let Some(rehearsal) = &args.rehearsal {
+        rehearsal.open(&live, &mut state);
     }
     for remark in remarks {
         state.say(Level::Warning, remark);
@@ -248,7 +257,10 @@ async fn console(
     };
     let left = runtime::run(&live, state, options).await;
     let parting = left.as_ref().unwrap_or(&Parting::Suspend).clone();
-    let farewell = Farewell::of(&live, &parting);
+    let farewell = match &args.rehearsal {
+        Some(rehearsal) => Farewell::of_rehearsal(&rehearsal.project, &parting),
+        None => Farewell::of(&live, &parting),
+    };
     match parting {
         Parting::End => live.end().await,
         Parting::Suspend => live.suspend().await,
@@ -274,6 +286,24 @@ struct Farewell {
 }
 
 impl Farewell {
+    /// The session lives in the scratch copy, not where the shell is.
+    fn of_rehearsal(project: &Path, parting: &Parting) -> Self {
+        let project = project.display();
+        let happened = format!(
+            "The rehearsal worked in {project}: `git diff` there shows what was done, `sh \
+             tests/run.sh` tests it."
+        );
+        let resume = match parting {
+            Parting::End => "Once more: quarterdeck demo   Your own code: set ANTHROPIC_API_KEY, \
+                             then start quarterdeck there"
+                .to_owned(),
+            Parting::Suspend | Parting::Resume(_) => {
+                format!("Go on with: cd {project} && quarterdeck -c --playbook demo")
+            }
+        };
+        Self { happened, resume }
+    }
+
     fn of(live: &Live, parting: &Parting) -> Self {
         let spent = live.spent();
         let cost = match spent.usd {

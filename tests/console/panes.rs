@@ -199,6 +199,8 @@ fn what_the_person_had_started_beside_is_seen_below_a_line_of_its_own() {
         parent: Some(lead()),
         use_id: Some("run-a1".to_owned()),
         background: true,
+        chain_id: String::new(),
+        depth: 1,
     };
     let mut story = Story::new().fact("a1", Fact::AgentStarted { about: Box::new(about) });
     story = story.wait(1_000);

@@ -187,6 +187,7 @@ impl Rig {
         command.args(args).current_dir(&self.project).env_clear();
         command.env("PATH", std::env::var_os("PATH").unwrap()).env("HOME", self.user());
         command.env("SHELL", "/bin/bash").env("QUARTERDECK_HOME", self.home());
+        command.env("QUARTERDECK_POLICY_AGENTS", self.root().join("policy"));
         command
     }
 

@@ -104,6 +104,11 @@ pub fn body(text: &str) -> &str {
     split(text, &mut Mistakes::default()).map_or(text, |(_, body)| body)
 }
 
+/// One text of the front matter, if there is any.
+pub fn header(text: &str, key: &str) -> Option<String> {
+    front(text)?.get(key)?.as_str().map(|text| text.trim().to_owned())
+}
+
 /// The front matter, with an empty line for the one that opens it so that lines keep their
 /// numbers, and the prompt.
 fn split<'a>(text: &'a str, errors: &mut Mistakes) -> Option<(String, &'a str)> {

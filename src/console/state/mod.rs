@@ -11,6 +11,7 @@ pub mod editor;
 pub mod history;
 pub mod notices;
 pub mod offers;
+pub mod story;
 pub mod tasks;
 pub mod transcript;
 pub mod ui;
@@ -24,6 +25,7 @@ use self::composer::Composer;
 use self::dialog::Dialog;
 use self::notices::Notices;
 use self::offers::Offers;
+use self::story::Story;
 use self::tasks::{Claim, Tasks};
 use self::ui::{Focus, Size, Ui};
 use super::keys::{Context, Keymap};
@@ -57,6 +59,8 @@ pub struct State {
     pub offers: Offers,
     /// The name of the theme.
     pub theme: String,
+    /// What is rehearsed, if it is a rehearsal.
+    pub story: Option<Story>,
 }
 
 /// What a session is called and has cost.
@@ -106,6 +110,7 @@ impl State {
             files: None,
             offers: Offers::default(),
             theme: opening.theme,
+            story: None,
         }
     }
 

@@ -1,7 +1,7 @@
 //! What the session tells, and what effects bring back.
 
 use super::composer::restore;
-use super::{Editing, Effect, asks};
+use super::{Editing, Effect, asks, story};
 use crate::console::state::State;
 use crate::console::text::sanitize::one_line;
 use crate::protocol::event::{Event, Fact, Level};
@@ -18,11 +18,12 @@ pub fn on_event(state: &mut State, event: &Event) -> Vec<Effect> {
     state.about.seq = event.seq;
     state.agents.absorb(event);
     state.tasks.absorb(event);
-    let effects = asks::on_event(state, event);
+    let mut effects = asks::on_event(state, event);
     if let Some(agent) = state.agents.get_mut(&state.selected).filter(|_| state.ui.is_watched) {
         agent.unseen = 0;
     }
     of_session(state, event);
+    effects.extend(story::on_event(state, event));
     effects
 }
 

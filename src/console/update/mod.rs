@@ -18,6 +18,7 @@ mod mouse;
 mod msg;
 mod pane;
 mod reach;
+mod story;
 pub mod tasks;
 mod time;
 

@@ -131,6 +131,8 @@ fn draw_frame(
         .border_set(set)
         .border_style(border)
         .merge_borders(MergeStrategy::Fuzzy)
+        // The border may step back; who needs the person may not.
+        .title_style(Style::new().remove_modifier(Modifier::DIM))
         .title(title(state, agent, is_selected, room, theme));
     block.render(spot.area, buf);
 }
