@@ -7,8 +7,10 @@ mod terminal {
     mod console;
     mod idle;
     mod life;
+    mod models;
     mod outside;
     mod place;
     mod recorded;
+    mod rehearsal;
     mod team;
 }
