@@ -168,7 +168,7 @@ mod tests {
             [
                 "2:3: nothing reads `modle` (did you mean `model`?)",
                 "3:19: nothing reads `permissions.alow` (did you mean `allow`?)",
-                "4:26: nothing reads `budgets.agent.turn` (did you mean `turns`?)",
+                "4:25: nothing reads `budgets.agent.turn` (did you mean `turns`?)",
             ]
         );
     }
