@@ -39,8 +39,9 @@ fn place() -> Place {
 
 /// What the dialog of an ask shows, but for how long it waits; nothing where none is open.
 fn dialog(text: &str) -> String {
+    let from_top = text.lines().skip_while(|line| !line.contains("┏ !")).skip(1);
     let inside = |line: &str| line.split('┃').nth(1).map(str::to_owned);
-    let shown: Vec<String> = text.lines().filter_map(inside).collect();
+    let shown: Vec<String> = from_top.map_while(inside).collect();
     shown.join("\n").replace(|c: char| c.is_ascii_digit(), "")
 }
 
