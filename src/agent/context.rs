@@ -65,6 +65,8 @@ pub struct Birth {
     /// The kind of agent, as its definition is called.
     pub kind: String,
     pub description: String,
+    /// The same for a lead and everyone who works for it, however deep.
+    pub chain_id: String,
     /// How many agents stand above it.
     pub depth: u32,
     pub is_fork: bool,

@@ -10,7 +10,7 @@ use super::born::agent_id;
 use super::context::Agent;
 use super::definition::Definition;
 use super::office::Office;
-use crate::protocol::content::Content;
+use crate::protocol::content::{ChatMessage, Content, Known, Role};
 use crate::protocol::ids::AgentId;
 use crate::store::transcript::{lead_path, read_meta, subagent_path};
 
@@ -76,14 +76,18 @@ pub fn may_go_deeper(office: &Office, parent: &Agent) -> Result<(), String> {
     }
 }
 
-/// By how it was born, and by what its conversation says.
+/// By how it was born, and by what its conversation says: what a fork is told begins so. Others
+/// may well read, or speak of, what forks are told.
 fn is_fork(agent: &Agent) -> bool {
     const MARK: &str = "<fork-boilerplate>";
-    let marked = |content: &Content| match content {
-        Content::Text(text) => text.contains(MARK),
-        Content::Blocks(_) => content.text().contains(MARK),
+    let marked = |message: &ChatMessage| match &message.content {
+        _ if message.role != Role::User => false,
+        Content::Text(text) => text.starts_with(MARK),
+        Content::Blocks(blocks) => blocks.iter().any(
+            |block| matches!(block.meaning(), Some(Known::Text { text }) if text.starts_with(MARK)),
+        ),
     };
-    agent.birth.is_fork || agent.said().messages().any(|message| marked(&message.content))
+    agent.birth.is_fork || agent.said().messages().any(marked)
 }
 
 /// An agent of this session that has a transcript, by its id or by the name it was given. Of

@@ -303,6 +303,8 @@ fn about(parent: &AgentId, use_id: &str, ready: &Ready) -> AgentAbout {
         parent: Some(parent.clone()),
         use_id: Some(use_id.to_owned()),
         background: ready.background,
+        chain_id: agent.birth.chain_id.clone(),
+        depth: agent.birth.depth,
     }
 }
 

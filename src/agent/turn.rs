@@ -13,7 +13,7 @@ use super::queue::Item;
 use super::rebuild::{blocks_of, in_order, uses_of};
 use super::record::AnswerFacts;
 use super::rounds;
-use super::{budget, compact};
+use super::{budget, compact, hooks};
 use crate::model::{ModelError, Stop, StopReason};
 use crate::protocol::ask::dollars;
 use crate::protocol::content::{Block, ChatMessage, Content, Known};
@@ -79,14 +79,25 @@ const DELEGATE: &str = include_str!("../../assets/prompts/delegate.md");
 /// How often an answer that was cut off by its length is asked to go on.
 const MOST_CONTINUED: u32 = 3;
 
+/// How often in one turn a hook may have an agent go on that wants to stop.
+const MOST_SENT_BACK: u32 = 10;
+
 /// Runs one turn: what waits in the queue, or what the conversation ends with, is answered.
 pub async fn turn(agent: &Agent, talk: &mut Talk) -> Outcome {
     let since = Instant::now();
     let stop = agent.life.child_token();
     agent.queue.turn_begins(stop.clone());
     agent.tell(Fact::TurnStarted);
-    let mut round =
-        Round { agent, talk, stop, since, rounds: 0, continued: 0, text: String::new() };
+    let mut round = Round {
+        agent,
+        talk,
+        stop,
+        since,
+        rounds: 0,
+        continued: 0,
+        sent_back: 0,
+        text: String::new(),
+    };
     let end = round.go().await;
     if end == End::Interrupted && !agent.life.is_cancelled() {
         let text = "[The user interrupted you here.]".to_owned();
@@ -111,6 +122,7 @@ struct Round<'a> {
     since: Instant,
     rounds: u32,
     continued: u32,
+    sent_back: u32,
     text: String,
 }
 
@@ -154,9 +166,29 @@ impl Round<'_> {
                 self.agent.set_branch_point(&source);
                 results = rounds::run(self.agent, uses, &source, &self.stop).await;
             } else if let Some(end) = self.pause(&reply) {
-                return end;
+                match self.sent_back(&end).await {
+                    Some(words) => say(self.agent, self.talk, "system", vec![words], vec![]),
+                    None => return end,
+                }
             }
         }
+    }
+
+    /// What the hooks of the agent want done before it may stop.
+    async fn sent_back(&mut self, end: &End) -> Option<String> {
+        if *end != End::Done || self.stop.is_cancelled() {
+            return None;
+        }
+        let again = self.sent_back > 0;
+        let words = hooks::at_end(self.agent, &self.text, again, &self.stop).await?;
+        if self.sent_back == MOST_SENT_BACK {
+            let text =
+                format!("A hook sent it back {MOST_SENT_BACK} times; it stops all the same.");
+            self.agent.notice(Level::Warning, text);
+            return None;
+        }
+        self.sent_back += 1;
+        Some(format!("A hook says that you are not done: {words}"))
     }
 
     /// Makes the calls that were left open, and puts all results in the order of the calls.

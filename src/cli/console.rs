@@ -128,7 +128,7 @@ impl ConsoleArgs {
             go_on: self.go_on,
             resume: self.resume.clone(),
             playbook: self.playbook.clone(),
-            fork: true,
+            fork: false,
             worktree: self.worktree.clone(),
             auto_background_after: None,
             on_screen: true,

@@ -311,9 +311,9 @@ impl Chair<'_> {
         let how = cradle.view.plan_file.as_deref().map(how_to_plan);
         let how = how.map(|how| format!("\n\n# Your plan\n\n{how}")).unwrap_or_default();
         let prompt = format!("{}{how}\n\n{}", about.trim(), own.prompt);
-        let rosters = [born::agents_roster(office, &cradle.tools)];
         let (tools, view, brain) = (&cradle.tools, &cradle.view, &cradle.brain);
-        cradle.prefix = born::prefix(Reader::Teammate(&prompt), tools, view, brain, &rosters);
+        let (reader, gear) = (Reader::Teammate(&prompt), &cradle.birth.gear);
+        cradle.prefix = born::prefix(office, reader, tools, view, brain, gear);
         Ok(())
     }
 }
@@ -372,8 +372,11 @@ pub fn begin(
         parent: Some(office.lead()),
         use_id: start.use_id.map(str::to_owned),
         background: true,
+        chain_id: agent.birth.chain_id.clone(),
+        depth: agent.birth.depth,
     };
     agent.tell(Fact::AgentStarted { about: Box::new(about) });
+    agent.tell_of_gear();
     agent.tell(Fact::MemberJoined { member: Box::new(entry.clone()) });
     if let Err(error) = write_meta(team, &agent, entry, tree.as_ref()) {
         agent.notice(Level::Warning, format!("It cannot be continued later: {error}"));

@@ -115,6 +115,8 @@ impl Story {
             parent: (who != "lead").then(lead),
             use_id: None,
             background: false,
+            chain_id: String::new(),
+            depth: 0,
         };
         self.fact(who, Fact::AgentStarted { about: Box::new(about) })
     }

@@ -224,6 +224,7 @@ impl<'a> Client<'a> {
             mode: lead.mode(),
             tools: lead.tools.names().collect(),
             agents,
+            mcp_servers: self.live.office.mcp_servers.iter().map(String::as_str).collect(),
         };
         let line = self.lines.init(&init);
         self.stream(&line)
