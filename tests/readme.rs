@@ -93,6 +93,36 @@ fn pictures_and_files_that_are_named_are_there() {
     }
 }
 
+/// `QUARTERDECK_GALLERY=1 cargo test --test readme` makes it anew.
+#[test]
+fn the_first_screen_of_the_rehearsal_explains_itself() {
+    let user = tempfile::tempdir().unwrap();
+    let shoot = |output: &Path| {
+        let ran = Command::new(env!("CARGO_BIN_EXE_quarterdeck"))
+            .args(["screenshot", "--playbook", "demo", "--size", "120x34", "-o"])
+            .arg(output)
+            .env("HOME", user.path())
+            .env_remove("QUARTERDECK_HOME")
+            .output()
+            .unwrap();
+        assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    };
+    let kept = root().join("screenshots/rehearsal.txt");
+    if std::env::var_os("QUARTERDECK_GALLERY").is_some() {
+        shoot(&kept);
+        shoot(&kept.with_extension("png"));
+    }
+    let now = user.path().join("now.txt");
+    shoot(&now);
+    let now = fs::read_to_string(now).unwrap();
+    assert!(now == fs::read_to_string(kept).unwrap(), "it is another now:\n{now}");
+    for words in
+        ["Press Enter", "rehearsal with a scripted model", "ANTHROPIC_API_KEY", "fix the bugs"]
+    {
+        assert!(now.contains(words), "{words}:\n{now}");
+    }
+}
+
 #[test]
 fn the_package_has_what_it_needs_and_nothing_else() {
     let list = Command::new(env!("CARGO"))

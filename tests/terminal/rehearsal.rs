@@ -129,6 +129,11 @@ fn whoever_denies_everything_gets_a_story_to_its_end_and_a_project_as_it_was() {
 #[test]
 fn free_prompts_are_answered_and_the_demo_can_end_by_itself() {
     let place = place();
+    // Somebody who allows almost everything: only the plan is left to ask about.
+    let config = place.path("user/.config/quarterdeck");
+    fs::create_dir_all(&config).unwrap();
+    let rules = r#"{"permissions": {"allow": ["Edit", "Write", "Bash"]}}"#;
+    fs::write(config.join("settings.json"), rules).unwrap();
     let args = ["demo", "--pace", "0", "--exit-after-demo"];
     let mut console = Console::start(&place, &args, 140, 40);
     console.until_text("fix the bugs");
