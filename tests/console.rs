@@ -13,6 +13,7 @@ mod console {
     mod layouts;
     mod leaving;
     mod looks;
+    mod lookups;
     mod mouse;
     mod panes;
     mod replay;

@@ -12,5 +12,6 @@ mod terminal {
     mod place;
     mod recorded;
     mod rehearsal;
+    mod sessions;
     mod team;
 }

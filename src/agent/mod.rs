@@ -21,6 +21,7 @@ pub mod planning;
 pub mod prompt;
 pub mod queue;
 pub mod rebuild;
+pub mod recipes;
 pub mod record;
 pub mod report;
 pub mod revive;

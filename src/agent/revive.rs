@@ -188,7 +188,7 @@ fn cradle(
                 definition.ok_or_else(|| format!("its type `{kind}` is not there any more"))?;
             let brain = match &known.model {
                 Some(name) => office.brains.named(name).map_err(|error| error.to_string())?,
-                None => parent.brain.clone(),
+                None => parent.brain(),
             };
             let up = Upbringing {
                 id: own,

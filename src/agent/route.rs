@@ -43,10 +43,7 @@ pub fn kind_of(office: &Office, in_fork: bool, wanted: Option<&str>) -> String {
 pub fn route(office: &Office, parent: &Agent, wanted: Option<&str>) -> Result<Route, String> {
     may_go_deeper(office, parent)?;
     let Some(name) = wanted.or((!office.policy.fork).then_some(GENERAL)) else {
-        return match is_fork(parent) {
-            true => Err("A fork cannot fork: do this work yourself.".to_owned()),
-            false => Ok(Route::Fork),
-        };
+        return fork_of(office, parent);
     };
     let definitions = office.definitions.read().unwrap_or_else(std::sync::PoisonError::into_inner);
     let Some(found) = definitions.get(name) else {
@@ -63,6 +60,15 @@ pub fn route(office: &Office, parent: &Agent, wanted: Option<&str>) -> Result<Ro
         return Err(format!("`{}` needs MCP servers that are not available.", found.name));
     }
     Ok(Route::Named(Box::new(found.clone())))
+}
+
+/// A branch of an agent, if it may have one.
+pub fn fork_of(office: &Office, parent: &Agent) -> Result<Route, String> {
+    may_go_deeper(office, parent)?;
+    match is_fork(parent) {
+        true => Err("A fork cannot fork: do this work yourself.".to_owned()),
+        false => Ok(Route::Fork),
+    }
 }
 
 /// Agents start agents only so deep.

@@ -87,6 +87,7 @@ pub async fn turn(agent: &Agent, talk: &mut Talk) -> Outcome {
     let since = Instant::now();
     let stop = agent.life.child_token();
     agent.queue.turn_begins(stop.clone());
+    agent.take_up_brain();
     agent.tell(Fact::TurnStarted);
     let mut round = Round {
         agent,
@@ -283,7 +284,7 @@ impl Round<'_> {
     fn enter(&self, broken: &Broken) {
         if broken.usage.total() > 0 {
             let agent = self.agent;
-            agent.books.enter(&agent.cx.me.to_string(), &agent.brain, broken.usage);
+            agent.books.enter(&agent.cx.me.to_string(), &agent.brain(), broken.usage);
         }
     }
 
@@ -296,7 +297,7 @@ impl Round<'_> {
         }
         let reply = Reply {
             id: String::new(),
-            model: self.agent.brain.chosen.id.clone(),
+            model: self.agent.brain().chosen.id.clone(),
             message: ChatMessage::assistant(said),
             stop: StopReason::Other("interrupted".to_owned()),
             usage: broken.usage,
@@ -307,7 +308,7 @@ impl Round<'_> {
     /// Writes an answer down and adds it to the conversation. Returns its record's id.
     fn take_down(&mut self, reply: &Reply) -> String {
         let agent = self.agent;
-        agent.books.enter(&agent.cx.me.to_string(), &agent.brain, reply.usage);
+        agent.books.enter(&agent.cx.me.to_string(), &agent.brain(), reply.usage);
         self.talk.tokens = reply.usage.total();
         self.write(reply)
     }
@@ -331,7 +332,7 @@ impl Round<'_> {
         let usd = (total.unpriced == 0).then_some(total.usd);
         let own = agent.books.of(&agent.cx.me.to_string());
         let own_usd = (own.unpriced == 0).then_some(own.usd);
-        agent.tell(reply.fact(usd, own_usd, agent.brain.chosen.facts.window));
+        agent.tell(reply.fact(usd, own_usd, agent.brain().chosen.facts.window));
         let text = spoken(&reply.message);
         if !text.is_empty() {
             agent.echo(&text);

@@ -11,7 +11,7 @@ use crate::agent::{revive, route};
 use crate::model::Stop;
 use crate::model::request::{Conversation, Purpose};
 use crate::protocol::ask::Judge;
-use crate::protocol::event::Fact;
+use crate::protocol::event::{Fact, Level};
 use crate::protocol::ids::{AgentId, AgentName};
 use crate::protocol::op::{Mode, Op, SpawnWish, TaskChange};
 use crate::store::StoreError;
@@ -82,6 +82,20 @@ impl Live {
             Op::Background { use_id } => {
                 let moved = self.office.shell.jobs().to_background(&use_id);
                 moved.map(|_| ()).ok_or_else(|| Refused("nothing of this call runs".to_owned()))
+            }
+            Op::Model { agent, model } => {
+                let found = self.crew.agent(&agent).ok_or_else(|| unknown(&agent))?;
+                let brain = self.office.brains.named(&model);
+                let brain = brain.map_err(|error| Refused(error.to_string()))?;
+                let text = format!("The model is {} from the next turn on.", brain.chosen.name());
+                found.think_with(brain);
+                found.notice(Level::Info, text);
+                Ok(())
+            }
+            Op::Delegate { agent, kind, description, prompt } => {
+                let wish = Wish { description, prompt, kind, background: true, ..Wish::default() };
+                let started = spawn::for_person(&self.crew, &agent, &wish, &Stop::new()).await;
+                started.map(|_| ()).map_err(Refused)
             }
             Op::Compact { agent, wishes } => {
                 let found = self.crew.agent(&agent).ok_or_else(|| unknown(&agent))?;

@@ -114,7 +114,7 @@ pub async fn teammate(team: &Team, use_id: &str, wish: &Wish) -> Result<Entry, S
     };
     let brain = match wish.model.clone().or_else(|| definition.model_name()) {
         Some(model) => team.office().brains.named(&model).map_err(|error| error.to_string())?,
-        None => lead.brain.clone(),
+        None => lead.brain(),
     };
     let roll = the_team(team, wish.team.as_deref()).await?;
     let id = born::new_id();
@@ -365,7 +365,7 @@ pub fn begin(
     let about = AgentAbout {
         agent_type: agent.birth.kind.clone(),
         description: start.description.to_owned(),
-        model: agent.brain.chosen.name(),
+        model: agent.brain().chosen.name(),
         mode: agent.mode(),
         cwd: agent.cx.cwd.get().to_string_lossy().into_owned(),
         color: entry.color.clone(),

@@ -220,7 +220,7 @@ impl<'a> Client<'a> {
         let cwd = lead.cx.cwd.get().to_string_lossy().into_owned();
         let init = Init {
             cwd: &cwd,
-            model: &lead.brain.chosen.name(),
+            model: &lead.brain().chosen.name(),
             mode: lead.mode(),
             tools: lead.tools.names().collect(),
             agents,
