@@ -203,7 +203,7 @@ mod tests {
         let lead = &demo_playbook().actors[0];
         let taken = |when: &regex::Regex| when.is_match(FIRST);
         assert!(lead.turns.iter().any(|turn| turn.when.user.as_ref().is_some_and(taken)));
-        assert!(crate::console::commands::wants_nothing_more(OFFER.trim_start_matches('/')));
+        assert!(crate::console::commands::named(OFFER.trim_start_matches('/')).is_some());
     }
 
     #[test]
