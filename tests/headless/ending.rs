@@ -39,12 +39,13 @@ fn a_background_command_does_not_keep_a_run() {
     let rig = Rig::new(
         r#"
 - { call: [{ tool: Bash, input: { command: "echo $$ > pid; exec sleep 1000", run_in_background: true } }] }
+- { call: [{ tool: Bash, input: { command: "until [ -s pid ]; do sleep 0.02; done" } }] }
 - { say: done }
 "#,
     );
     let ran = rig.run(&["-p", "x", "--on-ask", "allow"]).code(0);
     assert_eq!(ran.stdout, "done\n");
-    let pid = std::fs::read_to_string(rig.project.join("pid")).unwrap_or_default();
+    let pid = std::fs::read_to_string(rig.project.join("pid")).unwrap();
     assert!(!super::rig::alive(pid.trim()), "it ends with the session");
 }
 
