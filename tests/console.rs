@@ -8,11 +8,16 @@ mod console {
     mod drawing;
     mod escape;
     mod everything;
+    mod files;
     mod keys;
     mod layouts;
     mod leaving;
     mod looks;
+    mod lookups;
     mod mouse;
+    mod panes;
+    mod replay;
+    mod search;
     pub mod story;
     mod team;
 }

@@ -12,28 +12,38 @@
 //! | one queue with priorities, heard between tool rounds | `turns::what_comes_while_it_works_…` | queue |
 //! | a background command that waits for input | `turns::a_background_command_that_waits_…` | waiting |
 //! | system prompt, memory files, stable order | `turns::the_prompt_holds_everything_…` | prompt |
+//! | memory files from above, available skills | `fields::memory_files_of_directories_above_…` | fields |
 //! | compaction by itself and on demand; nothing is lost | `context::a_summary_is_made_…` | compact |
+//! | what is kept: recent words, open tasks | `context::behind_a_summary_…` | compact |
 //! | transcripts; `-c` and `-r` with mode, cost, grants, asks | `context::a_session_goes_on_…` | asked |
 //! | an interrupted call is shown as interrupted | `context::killed_in_the_middle_…` | steps |
 //! | agents go on with their open asks after a restart | `adopted::*` | adopted |
 //! | definitions: places, precedence, reload, errors, servers | `agents::kinds_are_followed_…`, `agents::the_strongest_…` | kinds |
-//! | every field of a definition counts | `agents::a_definition_brings_…` | gear |
+//! | definitions of policy and plug-ins; one that breaks | `fields::policy_and_plug_ins_…`, `fields::a_definition_that_breaks_…` | fields |
+//! | every field of a definition counts | `agents::a_definition_brings_…`, `fields::*` | gear, fields |
+//! | hooks of a definition: before, after, at the end | `hooks::*` | hooks |
 //! | `agents list`, `agents show` | `agents::kinds_are_followed_…` | kinds |
 //! | routing; denied types are errors | `agents::without_a_type_…` | kinds |
-//! | subagent context: read cache, mode, depth, transcript | `agents::a_child_knows_…` | child |
+//! | subagent context: read cache, mode, chain, depth, transcript | `agents::a_child_knows_…` | child |
 //! | synchronous: progress, result, partial result | `agents::a_child_knows_…` | child |
 //! | sent to the background while running | `agents::who_is_waited_for_…` | background |
+//! | the setting that sends them there; 200 of both | `behind::who_takes_longer_…`, `behind::nothing_is_repeated_…` | background, soak |
 //! | background: launched, output file, one notification | `agents::a_background_agent_writes_…` | background |
 //! | TaskOutput marks as notified | `agents::who_waits_with_task_output_…` | background |
 //! | TaskStop and every other kill: told once | `agents::however_it_is_killed_…` | background |
+//! | an interrupt leaves it alone | `behind::an_interrupt_of_the_lead_…` | background |
 //! | SendMessage: running, ended, unknown | `agents::messages_reach_…` | background |
+//! | SendMessage: stopped | `behind::a_message_wakes_…` | background |
 //! | forks share their prefix, ask through the parent, cannot fork | `agents::forks_share_…` | forks |
+//! | a fork is known by flag and by mark | `behind::a_fork_is_known_…`, `behind::who_reads_…` | marked |
+//! | away summaries of who works and who has ended | `behind::what_an_agent_did_…` | background |
 //! | titles, summaries, side questions, memory | `agents::asides_run_no_tool_…` | asides |
 //! | the entry point for skills | `agents::a_kind_of_agent_runs_…` | asides |
 //! | worktrees of agents and of a run; none, no agent | `agents::agents_with_worktrees_…` | worktrees |
+//! | links, reuse, the note for forks | `behind::a_worktree_of_an_agent_…`, `behind::a_fork_in_a_worktree_…` | marked |
 //! | formats of output, `-p -` | `headless::formats_say_…` | asked |
 //! | `--on-ask`, rules, modes, `asks` from another terminal | `headless::questions_are_…` | asked |
-//! | the name of a team in `asks` | `headless::the_name_of_a_team_…` | asked |
+//! | the name of a team in `asks` | `headless::the_name_of_a_team_…`, `behind::the_team_that_a_lead_made_…` | asked, harbour |
 //! | SIGINT and SIGTERM | `headless::a_signal_interrupts_…`, `agents::what_a_signal_ends_is_gone` | asked |
 //! | when a run is over | `headless::a_run_is_over_…` | background |
 //! | kill -9 in a turn | `context::killed_in_the_middle_…` | steps |
@@ -41,15 +51,17 @@
 //! | control requests that make no sense | `headless::requests_that_make_no_sense_…` | asked |
 //!
 //! Not here: a conversation that a server finds too long (`turns::compaction`, for no playbook
-//! says that), plug-in and policy definitions (`agents`), all faults at all turns
-//! (`turns::faults`), 200 agents sent to the background (`subagents::soak`).
+//! says that), all faults at all turns (`turns::faults`).
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic, clippy::disallowed_methods)]
 
 mod engine {
     mod adopted;
     mod agents;
+    mod behind;
     mod context;
+    mod fields;
     mod headless;
+    mod hooks;
     mod turns;
 }
 mod support;

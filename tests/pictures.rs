@@ -3,6 +3,7 @@
 
 mod pictures {
     mod formats;
+    mod gallery;
     mod recordings;
     mod shots;
     mod task_keys;

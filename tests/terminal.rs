@@ -1,8 +1,15 @@
 //! The real program in a pseudo-terminal: what a person sees, presses and gets back.
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic)]
 
+mod support;
 mod terminal {
+    mod asks;
     mod console;
+    mod idle;
     mod life;
+    mod outside;
+    mod place;
     mod recorded;
+    mod sessions;
+    mod team;
 }

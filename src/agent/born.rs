@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use uuid::Uuid;
 
-use super::context::{Agent, Birth, Brain, Limits};
+use super::context::{Agent, Birth, Brain, Limits, Thinker};
 use super::definition::Definition;
 use super::gear::{Gear, with_effort};
 use super::memory::Memory;
@@ -20,6 +20,7 @@ use super::planning::{PLANNING, Planning};
 use super::prompt::{self, GitState, Reader, Surroundings};
 use super::queue::Queue;
 use super::record::{Recorder, Whose};
+use super::skills::skills_roster;
 use crate::model::Stop;
 use crate::model::request::{Caller, Conversation, Prefix, Purpose};
 use crate::permission::path::is_below;
@@ -103,7 +104,7 @@ pub fn bear(office: &Office, crew: Arc<dyn Crew>, cradle: Cradle) -> Result<Agen
     Ok(Agent {
         cx: Arc::new(cx),
         tools: cradle.tools,
-        brain: cradle.brain,
+        brains: Mutex::new(Thinker::new(cradle.brain)),
         prefix: cradle.prefix,
         offers: Offers::default(),
         caller: Caller {
@@ -187,11 +188,9 @@ pub fn subagent(office: &Office, parent: &Agent, up: Upbringing<'_>) -> Cradle {
     }
     let tools = narrowed.tools;
     let gear = Gear::of(definition, &office.project, &tools, &mut view);
-    let mut rosters = vec![agents_roster(office, &tools)];
-    rosters.extend(gear.words.iter().cloned());
     let reader = Reader::Subagent(&definition.prompt);
     let brain = with_effort(up.brain, definition.effort);
-    let prefix = prefix(reader, &tools, &view, &brain, &rosters);
+    let prefix = prefix(office, reader, &tools, &view, &brain, &gear);
     Cradle {
         chain: std::iter::once(own.clone()).chain(parent.cx.chain.iter().cloned()).collect(),
         id: own,
@@ -201,6 +200,7 @@ pub fn subagent(office: &Office, parent: &Agent, up: Upbringing<'_>) -> Cradle {
         birth: Birth {
             kind: definition.name.clone(),
             description: up.description,
+            chain_id: parent.birth.chain_id.clone(),
             depth: parent.birth.depth + 1,
             is_fork: false,
             may_spawn: definition.spawnable.clone(),
@@ -244,16 +244,18 @@ pub fn fork(
         birth: Birth {
             kind: "fork".to_owned(),
             description,
+            chain_id: parent.birth.chain_id.clone(),
             depth: parent.birth.depth + 1,
             is_fork: true,
             may_spawn: None,
-            gear: Gear::default(),
+            // Who is watched over is so in all its copies.
+            gear: Gear { hooks: parent.birth.gear.hooks.clone(), ..Gear::default() },
         },
         cwd,
         seen: parent.cx.seen.copied(),
         view,
         tools: offer.tools,
-        brain: parent.brain.clone(),
+        brain: parent.brain(),
         prefix: offer.prefix,
         purpose: Purpose::Fork,
         limits: Limits { rounds: None, ..parent.limits },
@@ -264,11 +266,12 @@ pub fn fork(
 
 /// System prompt and tools of an agent.
 pub fn prefix(
+    office: &Office,
     reader: Reader<'_>,
     tools: &ToolSet,
     view: &View,
     brain: &Brain,
-    rosters: &[String],
+    gear: &Gear,
 ) -> Arc<Prefix> {
     let cwd = &view.cwd;
     let git = GitState::of(cwd);
@@ -280,7 +283,7 @@ pub fn prefix(
     };
     let memory = Memory::load(&sources);
     for warning in &memory.warnings {
-        tracing::warn!(%warning, "memory");
+        office.warn_once(format!("Memory files: {warning}"));
     }
     let around = Surroundings {
         cwd: cwd.to_owned(),
@@ -289,12 +292,14 @@ pub fn prefix(
         model: brain.chosen.name(),
         git,
     };
-    let system = prompt::system(reader, rosters, &memory, &around);
+    let mut rosters = vec![agents_roster(office, tools), skills_roster(&office.project, tools)];
+    rosters.extend(gear.words.iter().cloned());
+    let system = prompt::system(reader, &rosters, &memory, &around);
     Arc::new(Prefix::new(system, tools.specs()))
 }
 
 /// The kinds of agents that can be started, for whoever has the tool for it.
-pub fn agents_roster(office: &Office, tools: &ToolSet) -> String {
+fn agents_roster(office: &Office, tools: &ToolSet) -> String {
     if tools.get("Agent").is_none() {
         return String::new();
     }
@@ -361,7 +366,7 @@ pub fn meta(agent: &Agent, more: &Meta<'_>) -> Value {
         }
         members.insert("spawnDepth".to_owned(), json!(agent.birth.depth));
         members.insert("taskKind".to_owned(), json!("local_agent"));
-        members.insert("model".to_owned(), json!(agent.brain.chosen.name()));
+        members.insert("model".to_owned(), json!(agent.brain().chosen.name()));
         members.insert("permissionMode".to_owned(), json!(agent.mode()));
         let planning = agent.planning().clone();
         if planning != Planning::default() {
@@ -369,6 +374,7 @@ pub fn meta(agent: &Agent, more: &Meta<'_>) -> Value {
         }
         members.insert("cwd".to_owned(), json!(agent.cx.cwd.get().to_string_lossy()));
         members.insert("parent".to_owned(), json!(more.parent.name.to_string()));
+        members.insert("chainId".to_owned(), json!(agent.birth.chain_id));
         let slug = more.worktree.and_then(|tree| tree.path.file_name());
         if let Some(slug) = slug {
             members.insert("worktree".to_owned(), json!(slug.to_string_lossy()));

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::Write;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 
@@ -31,7 +31,7 @@ pub struct Agent {
     pub cx: Arc<ToolContext>,
     /// All it may ever have; see [`Agent::offer`] for those of the moment.
     pub tools: ToolSet,
-    pub brain: Brain,
+    pub(super) brains: Mutex<Thinker>,
     /// System prompt and tools as it began with them.
     pub prefix: Arc<Prefix>,
     pub offers: Offers,
@@ -63,6 +63,8 @@ pub struct Birth {
     /// The kind of agent, as its definition is called.
     pub kind: String,
     pub description: String,
+    /// The same for a lead and everyone who works for it, however deep.
+    pub chain_id: String,
     /// How many agents stand above it.
     pub depth: u32,
     pub is_fork: bool,
@@ -79,6 +81,18 @@ pub struct Brain {
     pub chosen: Arc<Chosen>,
     pub thinking: Thinking,
     pub max_tokens: u32,
+}
+
+/// What an agent thinks with, and what it will from its next turn on.
+pub struct Thinker {
+    now: Brain,
+    next: Option<Brain>,
+}
+
+impl Thinker {
+    pub fn new(now: Brain) -> Self {
+        Self { now, next: None }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -165,15 +179,38 @@ impl Agent {
         }
     }
 
+    /// What it thinks with.
+    pub fn brain(&self) -> Brain {
+        self.thinker().now.clone()
+    }
+
+    /// Thinks with another model from the next turn on: one turn is answered by one.
+    pub fn think_with(&self, next: Brain) {
+        self.thinker().next = Some(next);
+    }
+
+    /// A turn begins: what was wished for is in force.
+    pub(super) fn take_up_brain(&self) {
+        let mut thinker = self.thinker();
+        if let Some(next) = thinker.next.take() {
+            thinker.now = next;
+        }
+    }
+
+    fn thinker(&self) -> MutexGuard<'_, Thinker> {
+        self.brains.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// What the model is asked with the conversation as it is.
     pub fn request(&self, messages: Conversation, purpose: Option<Purpose>) -> Request {
+        let brain = self.brain();
         Request {
-            model: self.brain.chosen.id.clone(),
+            model: brain.chosen.id.clone(),
             prefix: self.offer().prefix,
             messages,
-            max_tokens: self.brain.max_tokens,
+            max_tokens: brain.max_tokens,
             sampling: Sampling::default(),
-            thinking: self.brain.thinking,
+            thinking: brain.thinking,
             tool_choice: ToolChoice::Auto,
             caller: Caller {
                 purpose: purpose.unwrap_or(self.caller.purpose),

@@ -1,16 +1,16 @@
 //! What a definition gives its agent besides prompt, tools and model: a memory of its own, skills
-//! that it knows from the beginning, its colour, how much trouble it takes, and the hooks and
-//! servers that wait for their clients.
+//! that it knows from the beginning, its colour, how much trouble it takes, its hooks, and the
+//! servers that wait for their client.
 
 use std::fs;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
-
 use super::context::Brain;
-use super::definition::{Definition, EffortWish, McpServer, MemoryScope, Sources, body};
+use super::definition::{Definition, EffortWish, McpServer, MemoryScope, body};
+use super::hooks::Hooks;
 use super::memory::beginning;
+use super::skills::{is_plain, skill_places};
 use crate::model::request::{Effort, Thinking};
 use crate::permission::View;
 use crate::permission::path::is_below;
@@ -31,8 +31,8 @@ const FEWEST_TOKENS: u32 = 1_024;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Gear {
     pub color: Option<String>,
-    /// As the definition writes them, for whoever runs hooks.
-    pub hooks: Option<Value>,
+    /// What is run beside its work.
+    pub hooks: Hooks,
     /// Servers of its own, for whoever opens them.
     pub own_servers: Vec<McpServer>,
     /// The directory of its memory.
@@ -46,10 +46,13 @@ pub struct Gear {
 impl Gear {
     /// The gear for work in `project`, and leave to use it.
     pub fn of(own: &Definition, project: &Path, tools: &ToolSet, view: &mut View) -> Self {
+        // What is wrong with them is a mistake of the definition, and told there.
+        let read = own.hooks.as_ref().and_then(|written| Hooks::read(written).ok());
+        let hooks = read.map(|(hooks, _)| hooks).unwrap_or_default();
         let is_own = |server: &&McpServer| matches!(server, McpServer::Own { .. });
         let mut gear = Self {
             color: own.color.clone(),
-            hooks: own.hooks.clone(),
+            hooks: hooks.of(&own.source, project),
             own_servers: own.mcp_servers.iter().filter(is_own).cloned().collect(),
             ..Self::default()
         };
@@ -65,18 +68,11 @@ impl Gear {
     }
 
     fn say_what_does_not_run(&mut self, kind: &str) {
-        let mut idle = Vec::new();
-        if self.hooks.is_some() {
-            idle.push("its hooks".to_owned());
-        }
         if !self.own_servers.is_empty() {
             let names: Vec<&str> = self.own_servers.iter().map(McpServer::name).collect();
-            idle.push(format!("its own MCP servers ({})", names.join(", ")));
-        }
-        if !idle.is_empty() {
             self.notices.push(format!(
-                "`{kind}` works without {}: they do not run yet.",
-                idle.join(" and ")
+                "`{kind}` works without its own MCP servers ({}): they do not run yet.",
+                names.join(", ")
             ));
         }
     }
@@ -129,19 +125,6 @@ impl Gear {
             }
         }
     }
-}
-
-/// Whether a name is one part of a path, and nothing else.
-fn is_plain(name: &str) -> bool {
-    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ':');
-    !name.is_empty() && !name.starts_with('.') && name.chars().all(fits)
-}
-
-/// Where skills are, beside the definitions of agents: the nearest first, the project's before
-/// the user's, ours before those of others.
-fn skill_places(project: &Path) -> Vec<PathBuf> {
-    let Sources { project, user, .. } = Sources::of(project, None);
-    project.iter().chain(&user).filter_map(|agents| Some(agents.parent()?.join("skills"))).collect()
 }
 
 /// The directory of a memory, which is there afterwards. What a project brings along must not

@@ -48,6 +48,8 @@ pub struct Office {
     /// Where worktrees are made.
     pub worktrees: worktree::Options,
     pub policy: Policy,
+    /// What the person was warned of already.
+    pub warned: Mutex<BTreeSet<String>>,
 }
 
 /// How agents are handled.
@@ -74,6 +76,15 @@ impl Office {
 
     pub fn state(&self) -> StateFile {
         StateFile::new(&self.store, &self.session)
+    }
+
+    /// Warns the person, unless that was said before: what is wrong with a file is wrong for every
+    /// agent that reads it.
+    pub fn warn_once(&self, text: String) {
+        let mut warned = self.warned.lock().unwrap_or_else(PoisonError::into_inner);
+        if warned.insert(text.clone()) {
+            self.journal.emit(None, Fact::Notice { level: Level::Warning, text });
+        }
     }
 
     /// Reads the definitions of agents again if their files are others now. Prompts that are in

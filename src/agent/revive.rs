@@ -13,6 +13,7 @@ use super::rebuild::{Rebuilt, rebuild_branch};
 use super::route::trunks;
 use super::solo::Solo;
 use super::spawn::{Origin, Ready, bear, make_worktree, may_leave_behind, set_to_work};
+use crate::model::request::Conversation;
 use crate::protocol::ids::AgentId;
 use crate::protocol::op::When;
 use crate::store::{StoreError, transcript};
@@ -67,6 +68,7 @@ pub struct Known {
     cwd: Option<PathBuf>,
     worktree: Option<String>,
     parent: Option<String>,
+    chain_id: Option<String>,
     pub depth: Option<u32>,
 }
 
@@ -93,8 +95,17 @@ fn known(meta: &Value) -> Known {
         cwd: text("cwd").map(PathBuf::from).filter(|cwd| cwd.is_dir()),
         worktree: text("worktree"),
         parent: text("parent"),
+        chain_id: text("chainId"),
         depth: depth.and_then(|depth| u32::try_from(depth).ok()),
     }
+}
+
+/// What an agent that has ended had said and heard, from its transcript.
+pub fn conversation(office: &Office, id: &AgentId) -> Result<Conversation, String> {
+    let known = known_of(office, id)?;
+    let trunks = trunks(office, known.parent.as_deref());
+    let found = rebuild_branch(&path_of(office, id), &trunks).map_err(|error| error.to_string())?;
+    Ok(Talk::recalled(found, |_| true).messages)
 }
 
 async fn revive(
@@ -185,7 +196,7 @@ fn cradle(
                 definition.ok_or_else(|| format!("its type `{kind}` is not there any more"))?;
             let brain = match &known.model {
                 Some(name) => office.brains.named(name).map_err(|error| error.to_string())?,
-                None => parent.brain.clone(),
+                None => parent.brain(),
             };
             let up = Upbringing {
                 id: own,
@@ -199,6 +210,9 @@ fn cradle(
             born::subagent(office, parent, up)
         }
     };
+    if let Some(chain_id) = &known.chain_id {
+        cradle.birth.chain_id.clone_from(chain_id);
+    }
     if let Some(depth) = known.depth {
         cradle.birth.depth = depth;
     }

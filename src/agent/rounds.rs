@@ -7,6 +7,7 @@ use futures::StreamExt;
 use futures::stream;
 
 use super::context::Agent;
+use super::hooks;
 use crate::model::Stop;
 use crate::protocol::content::{Block, Content, Known};
 use crate::protocol::event::Level;
@@ -72,9 +73,27 @@ async fn finished(agent: &Agent, tools: &ToolSet, wanted: Use, stop: &Stop) -> O
         tokio::time::sleep(GRACE).await;
     };
     tokio::select! {
-        output = call(&agent.cx, tools, wanted, stop) => output,
+        output = hooked(agent, tools, wanted, stop) => output,
         () = late => Output::failed("Interrupted. What it had done by then is not known."),
     }
+}
+
+/// A call, with what the hooks of the agent have to say before and after it.
+async fn hooked(agent: &Agent, tools: &ToolSet, wanted: Use, stop: &Stop) -> Output {
+    let name = tools.get(&wanted.tool).map(|tool| tool.spec().name.to_string());
+    // What began before a restart was looked at then.
+    let (Some(name), false) = (name, agent.cx.crew.has_begun(&agent.cx.me, &wanted.id)) else {
+        return call(&agent.cx, tools, wanted, stop).await;
+    };
+    if let Err(why) = hooks::before(agent, &name, &wanted, stop).await {
+        return Output::failed(why);
+    }
+    if stop.is_cancelled() {
+        return Output::failed("Interrupted before it started.");
+    }
+    let mut output = call(&agent.cx, tools, wanted.clone(), stop).await;
+    hooks::after(agent, &name, &wanted, &mut output, stop).await;
+    output
 }
 
 pub fn result(id: &str, output: Output) -> Block {

@@ -10,7 +10,7 @@ use super::born::agent_id;
 use super::context::Agent;
 use super::definition::Definition;
 use super::office::Office;
-use crate::protocol::content::Content;
+use crate::protocol::content::{ChatMessage, Content, Known, Role};
 use crate::protocol::ids::AgentId;
 use crate::store::transcript::{lead_path, read_meta, subagent_path};
 
@@ -46,10 +46,7 @@ pub fn kind_of(office: &Office, in_fork: bool, wanted: Option<&str>) -> String {
 pub fn route(office: &Office, parent: &Agent, wanted: Option<&str>) -> Result<Route, String> {
     may_go_deeper(office, parent)?;
     let Some(name) = wanted.or((!office.policy.fork).then_some(GENERAL)) else {
-        return match is_fork(parent) {
-            true => Err("A fork cannot fork: do this work yourself.".to_owned()),
-            false => Ok(Route::Fork),
-        };
+        return fork_of(office, parent);
     };
     let definitions = office.definitions.read().unwrap_or_else(std::sync::PoisonError::into_inner);
     let Some(found) = definitions.get(name) else {
@@ -68,6 +65,15 @@ pub fn route(office: &Office, parent: &Agent, wanted: Option<&str>) -> Result<Ro
     Ok(Route::Named(Box::new(found.clone())))
 }
 
+/// A branch of an agent, if it may have one.
+pub fn fork_of(office: &Office, parent: &Agent) -> Result<Route, String> {
+    may_go_deeper(office, parent)?;
+    match is_fork(parent) {
+        true => Err("A fork cannot fork: do this work yourself.".to_owned()),
+        false => Ok(Route::Fork),
+    }
+}
+
 /// Agents start agents only so deep.
 pub fn may_go_deeper(office: &Office, parent: &Agent) -> Result<(), String> {
     match parent.birth.depth >= office.policy.deepest {
@@ -79,14 +85,18 @@ pub fn may_go_deeper(office: &Office, parent: &Agent) -> Result<(), String> {
     }
 }
 
-/// By how it was born, and by what its conversation says.
+/// By how it was born, and by what its conversation says: what a fork is told begins so. Others
+/// may well read, or speak of, what forks are told.
 fn is_fork(agent: &Agent) -> bool {
     const MARK: &str = "<fork-boilerplate>";
-    let marked = |content: &Content| match content {
-        Content::Text(text) => text.contains(MARK),
-        Content::Blocks(_) => content.text().contains(MARK),
+    let marked = |message: &ChatMessage| match &message.content {
+        _ if message.role != Role::User => false,
+        Content::Text(text) => text.starts_with(MARK),
+        Content::Blocks(blocks) => blocks.iter().any(
+            |block| matches!(block.meaning(), Some(Known::Text { text }) if text.starts_with(MARK)),
+        ),
     };
-    agent.birth.is_fork || agent.said().messages().any(|message| marked(&message.content))
+    agent.birth.is_fork || agent.said().messages().any(marked)
 }
 
 /// An agent of this session that has a transcript, by its id or by the name it was given. Of

@@ -204,7 +204,7 @@ impl Crew for Solo {
     ) -> BoxFuture<'a, Option<Result<String, String>>> {
         Box::pin(async move {
             let asker = self.agent(by)?;
-            let brain = self.office.brains.small(&asker.brain)?;
+            let brain = self.office.brains.small(&asker.brain())?;
             let request = Request {
                 model: brain.chosen.id.clone(),
                 prefix: Arc::new(Prefix::new(Vec::new(), Vec::new())),

@@ -25,7 +25,7 @@ use super::report::{
     Report, completed, end_of, job_status, launched, parting, report, result_of, working_in,
 };
 use super::revive;
-use super::route::{Route, may_go_deeper, route};
+use super::route::{Route, fork_of, may_go_deeper, route};
 use super::solo::{NEWS, Solo};
 use super::turn::{End, Outcome, hear, spoken, turn};
 use crate::model::Stop;
@@ -121,6 +121,24 @@ pub async fn run_as_subagent(
     start(solo, &parent, &Origin { use_id: &use_id, stop }, ready).await
 }
 
+/// Starts what the person wants for an agent: a kind of subagent, or without one a fork, whether
+/// the agent itself may fork or not.
+pub async fn for_person(
+    solo: &Solo,
+    by: &AgentId,
+    wish: &Wish,
+    stop: &Stop,
+) -> Result<Started, String> {
+    let parent = solo.agent(by).ok_or_else(|| solo.nobody(&by.to_string()))?;
+    let route = match &wish.kind {
+        Some(kind) => route(&solo.office, &parent, Some(kind))?,
+        None => fork_of(&solo.office, &parent)?,
+    };
+    let ready = prepare(solo, &parent, wish, route).await?;
+    let use_id = format!("run-{}", ready.agent.cx.me.name);
+    start(solo, &parent, &Origin { use_id: &use_id, stop }, ready).await
+}
+
 async fn prepare(
     solo: &Solo,
     parent: &Arc<Agent>,
@@ -142,7 +160,7 @@ async fn prepare(
     // What can fail does so before a worktree is there.
     let brain = match model {
         Some(name) => office.brains.named(&name).map_err(|error| error.to_string())?,
-        None => parent.brain.clone(),
+        None => parent.brain(),
     };
     let id = born::new_id();
     let here = parent.cx.cwd.get();
@@ -301,13 +319,15 @@ fn about(parent: &AgentId, use_id: &str, ready: &Ready) -> AgentAbout {
     AgentAbout {
         agent_type: agent.birth.kind.clone(),
         description: agent.birth.description.clone(),
-        model: agent.brain.chosen.name(),
+        model: agent.brain().chosen.name(),
         mode: agent.mode(),
         cwd: agent.cx.cwd.get().to_string_lossy().into_owned(),
         color: agent.cx.color.clone(),
         parent: Some(parent.clone()),
         use_id: Some(use_id.to_owned()),
         background: ready.background,
+        chain_id: agent.birth.chain_id.clone(),
+        depth: agent.birth.depth,
     }
 }
 

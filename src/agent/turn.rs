@@ -13,7 +13,7 @@ use super::queue::Item;
 use super::rebuild::{blocks_of, in_order, uses_of};
 use super::record::AnswerFacts;
 use super::rounds;
-use super::{budget, compact};
+use super::{budget, compact, hooks};
 use crate::model::{ModelError, Stop, StopReason};
 use crate::protocol::ask::dollars;
 use crate::protocol::content::{Block, ChatMessage, Content, Known};
@@ -79,14 +79,19 @@ const DELEGATE: &str = include_str!("../../assets/prompts/delegate.md");
 /// How often an answer that was cut off by its length is asked to go on.
 const MOST_CONTINUED: u32 = 3;
 
+/// How often in one turn a hook may have an agent go on that wants to stop.
+const MOST_SENT_BACK: u32 = 10;
+
 /// Runs one turn: what waits in the queue, or what the conversation ends with, is answered.
 pub async fn turn(agent: &Agent, talk: &mut Talk) -> Outcome {
     let since = Instant::now();
     let stop = agent.life.child_token();
     agent.queue.turn_begins(stop.clone());
     agent.books.purse.begins(&agent.cx.me.to_string());
+    agent.take_up_brain();
     agent.tell(Fact::TurnStarted);
-    let mut round = Round { agent, talk, stop, rounds: 0, continued: 0, text: String::new() };
+    let mut round =
+        Round { agent, talk, stop, rounds: 0, continued: 0, sent_back: 0, text: String::new() };
     let end = round.go().await;
     if end == End::Interrupted && !agent.life.is_cancelled() {
         let text = "[The user interrupted you here.]".to_owned();
@@ -110,6 +115,7 @@ struct Round<'a> {
     stop: Stop,
     rounds: u32,
     continued: u32,
+    sent_back: u32,
     text: String,
 }
 
@@ -153,9 +159,29 @@ impl Round<'_> {
                 self.agent.set_branch_point(&source);
                 results = rounds::run(self.agent, uses, &source, &self.stop).await;
             } else if let Some(end) = self.pause(&reply) {
-                return end;
+                match self.sent_back(&end).await {
+                    Some(words) => say(self.agent, self.talk, "system", vec![words], vec![]),
+                    None => return end,
+                }
             }
         }
+    }
+
+    /// What the hooks of the agent want done before it may stop.
+    async fn sent_back(&mut self, end: &End) -> Option<String> {
+        if *end != End::Done || self.stop.is_cancelled() {
+            return None;
+        }
+        let again = self.sent_back > 0;
+        let words = hooks::at_end(self.agent, &self.text, again, &self.stop).await?;
+        if self.sent_back == MOST_SENT_BACK {
+            let text =
+                format!("A hook sent it back {MOST_SENT_BACK} times; it stops all the same.");
+            self.agent.notice(Level::Warning, text);
+            return None;
+        }
+        self.sent_back += 1;
+        Some(format!("A hook says that you are not done: {words}"))
     }
 
     /// Makes the calls that were left open, and puts all results in the order of the calls.
@@ -250,7 +276,7 @@ impl Round<'_> {
     fn enter(&self, broken: &Broken) {
         if broken.usage.total() > 0 {
             let agent = self.agent;
-            agent.books.enter(&agent.cx.me.to_string(), &agent.brain, broken.usage);
+            agent.books.enter(&agent.cx.me.to_string(), &agent.brain(), broken.usage);
         }
     }
 
@@ -263,7 +289,7 @@ impl Round<'_> {
         }
         let reply = Reply {
             id: String::new(),
-            model: self.agent.brain.chosen.id.clone(),
+            model: self.agent.brain().chosen.id.clone(),
             message: ChatMessage::assistant(said),
             stop: StopReason::Other("interrupted".to_owned()),
             usage: broken.usage,
@@ -274,7 +300,8 @@ impl Round<'_> {
     /// Writes an answer down and adds it to the conversation. Returns its record's id.
     fn take_down(&mut self, reply: &Reply) -> String {
         let agent = self.agent;
-        agent.books.enter_answer(&agent.cx.me.to_string(), &agent.brain, reply.usage, &reply.id);
+        let me = agent.cx.me.to_string();
+        agent.books.enter_answer(&me, &agent.brain(), reply.usage, &reply.id);
         self.talk.tokens = reply.usage.total();
         self.write(reply)
     }
@@ -298,7 +325,7 @@ impl Round<'_> {
         let usd = (total.unpriced == 0).then_some(total.usd);
         let own = agent.books.of(&agent.cx.me.to_string());
         let own_usd = (own.unpriced == 0).then_some(own.usd);
-        agent.tell(reply.fact(usd, own_usd, agent.brain.chosen.facts.window));
+        agent.tell(reply.fact(usd, own_usd, agent.brain().chosen.facts.window));
         let text = spoken(&reply.message);
         if !text.is_empty() {
             agent.echo(&text);

@@ -80,6 +80,23 @@ pub enum Command {
     /// The kinds of agents that there are
     #[command(subcommand)]
     Agents(super::agents::AgentsCommand),
+    /// What is wrong on this machine and in the home directory, and putting it right
+    ///
+    /// Looks at the terminal, at git, tmux and the shell, at keys (whether they are there, never
+    /// what they are), settings, worktrees, and every file of the home directory. Exits with 1
+    /// while something is wrong.
+    Doctor(super::doctor::Doctor),
+    /// Settings: what is in force, which files say so, and changing them
+    ///
+    /// All settings stand in `settings.json` files: yours in the configuration directory, the
+    /// project's in `.quarterdeck/`, and `settings.local.json` there for this machine. What a
+    /// later one says counts. Of Claude Code's files the `permissions` count, too.
+    #[command(subcommand)]
+    Config(super::config::ConfigCommand),
+    /// A script that completes commands in a shell
+    Completions(super::manual::Completions),
+    /// The manual page
+    Man(super::manual::Man),
 }
 
 #[derive(Debug, Subcommand)]

@@ -46,6 +46,7 @@ pub fn run(store: &Store, command: AsksCommand, out: &mut Out) -> Result<(), Fai
             self::approve(&asks_of(store, &approve.session)?, &approve, out)
         }
         AsksCommand::Answer { session, ask, texts } => {
+            only_people(store)?;
             let asks = asks_of(store, &session)?;
             let record = open_ask(&asks, &ask, out)?;
             let answers = answers(&record.ask, &texts)?;

@@ -3,7 +3,7 @@
 use std::env;
 use std::fs;
 use std::io::{self, IsTerminal};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use clap::Args;
@@ -15,13 +15,16 @@ use super::run::begin::{self, Begun};
 use super::{demo, model};
 use crate::console::keys::Keymap;
 use crate::console::runtime::files::HistoryFile;
+use crate::console::runtime::looks::Library;
 use crate::console::runtime::{self, Options};
+use crate::console::state::story::Story;
 use crate::console::state::{Opening, State};
 use crate::console::update::Parting;
 use crate::console::view::surroundings::{Surroundings, Wish};
 use crate::console::view::theme::Theme;
 use crate::model::choose::Origin;
 use crate::protocol::event::{Fact, Level};
+use crate::protocol::ids::SessionId;
 use crate::protocol::time::Stamp;
 use crate::session::live::Live;
 use crate::settings::{layers, paths};
@@ -63,12 +66,9 @@ pub struct ConsoleArgs {
     /// Characters that a playbook's model writes in a second; 0 is at once
     #[arg(long, value_name = "N", requires = "playbook")]
     pub pace: Option<u32>,
-    /// What stands on the screen before anybody said anything.
+    /// What is rehearsed, if it is a rehearsal.
     #[arg(skip)]
-    pub greeting: Option<String>,
-    /// What stands in the composer at first.
-    #[arg(skip)]
-    pub first: Option<String>,
+    pub rehearsal: Option<Rehearsal>,
     /// Work in a git worktree of its own; kept at the end if anything was done in it
     #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "")]
     pub worktree: Option<String>,
@@ -81,6 +81,30 @@ pub struct ConsoleArgs {
     /// Draw with ASCII signs only
     #[arg(long)]
     pub ascii: bool,
+}
+
+/// How a rehearsal begins and ends on the screen.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rehearsal {
+    /// What the lead says before anybody asked, a line each.
+    pub greeting: &'static [&'static str],
+    /// What stands in the composer at first.
+    pub first: &'static str,
+    pub story: Story,
+    /// The scratch copy that it works in.
+    pub project: PathBuf,
+}
+
+impl Rehearsal {
+    /// The lead greets, and the first prompt stands ready.
+    pub fn open(&self, live: &Live, state: &mut State) {
+        for line in self.greeting {
+            let told = Fact::Notice { level: Level::Info, text: (*line).to_owned() };
+            live.office.journal.emit(Some(&live.office.lead()), told);
+        }
+        state.composer.set_text(self.first);
+        state.story = Some(self.story.clone());
+    }
 }
 
 impl ConsoleArgs {
@@ -106,11 +130,24 @@ impl ConsoleArgs {
             go_on: self.go_on,
             resume: self.resume.clone(),
             playbook: self.playbook.clone(),
-            fork: true,
+            fork: false,
             worktree: self.worktree.clone(),
             auto_background_after: None,
             on_screen: true,
             pace: self.pace,
+        }
+    }
+}
+
+impl ConsoleArgs {
+    /// The same, but for another session.
+    fn going_on_with(&self, session: &SessionId) -> Self {
+        Self {
+            resume: Some(session.to_string()),
+            go_on: false,
+            rehearsal: None,
+            worktree: None,
+            ..self.clone()
         }
     }
 }
@@ -129,10 +166,18 @@ pub fn run(store: &Store, args: &ConsoleArgs, out: &mut Out) -> Result<(), Failu
     let theme = theme(args)?;
     let keymap = keymap()?;
     if is_first_run(args)? {
-        return demo::rehearse(store, args.clone(), out);
+        return demo::rehearse(store, args.clone(), false, out);
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let outcome = runtime.block_on(console(store, args, theme, keymap, out));
+    let mut args = args.clone();
+    let outcome = loop {
+        let opened = console(store, &args, theme.clone(), keymap.clone(), out);
+        match runtime.block_on(opened) {
+            Ok(None) => break Ok(()),
+            Ok(Some(next)) => args = args.going_on_with(&next),
+            Err(failure) => break Err(failure),
+        }
+    };
     // A tool that hangs in a blocking call must not keep the program from ending.
     runtime.shutdown_timeout(Duration::from_millis(200));
     outcome
@@ -175,7 +220,7 @@ async fn console(
     theme: Theme,
     keymap: Keymap,
     out: &mut Out,
-) -> Result<(), Failure> {
+) -> Result<Option<SessionId>, Failure> {
     out.hold_remarks();
     let begun = begin::begin(store, &args.as_run(), out).await;
     let remarks = out.take_remarks();
@@ -196,16 +241,16 @@ async fn console(
         mouse: !args.no_mouse,
         theme: theme.name.clone(),
     });
+    state.offers.kinds = live.agent_types();
+    state.offers.models = live.office.brains.names();
     // A mistake in the settings was told when the session began.
-    state.asks.opening = layers::load(&layers::files(&project)).unwrap_or_default().asks.open;
-    if let Some(greeting) = &args.greeting {
-        let text = greeting.clone();
-        live.office
-            .journal
-            .emit(Some(&live.office.lead()), Fact::Notice { level: Level::Info, text });
+    let settings = layers::load(&layers::files(&project)).unwrap_or_default();
+    state.asks.opening = settings.asks.open;
+    if let Some(seconds) = settings.stalled_after {
+        state.agents.be_patient_for(Duration::from_secs_f64(seconds).as_secs());
     }
-    if let Some(first) = &args.first {
-        state.composer.set_text(first);
+    if let Some(rehearsal) = &args.rehearsal {
+        rehearsal.open(&live, &mut state);
     }
     for remark in remarks {
         state.say(Level::Warning, remark);
@@ -214,14 +259,22 @@ async fn console(
         theme,
         mouse: !args.no_mouse,
         history: HistoryFile::of(&store.home().ours(), &project),
-        project,
+        library: Library { project, home: store.home().clone() },
     };
     let left = runtime::run(&live, state, options).await;
-    let parting = *left.as_ref().unwrap_or(&Parting::Suspend);
-    let farewell = Farewell::of(&live, parting);
+    let parting = left.as_ref().unwrap_or(&Parting::Suspend).clone();
+    let farewell = match &args.rehearsal {
+        Some(rehearsal) => Farewell::of_rehearsal(&rehearsal.project, &parting),
+        None => Farewell::of(&live, &parting),
+    };
     match parting {
         Parting::End => live.end().await,
         Parting::Suspend => live.suspend().await,
+        Parting::Resume(next) => {
+            live.suspend().await;
+            tree.map(worktree::clean_up);
+            return Ok(Some(next));
+        }
     }
     out.remark(&farewell.happened);
     if let Some(Outcome::Kept { path, branch, changes, .. }) = tree.map(worktree::clean_up) {
@@ -229,7 +282,7 @@ async fn console(
         out.remark(&format!("The work is in {path} on {branch}: {summary}"));
     }
     out.remark(&farewell.resume);
-    left.map(|_| ()).map_err(|error| Failure::no("terminal", format!("the terminal: {error}")))
+    left.map(|_| None).map_err(|error| Failure::no("terminal", format!("the terminal: {error}")))
 }
 
 /// What the shell shows when the console is gone.
@@ -239,7 +292,25 @@ struct Farewell {
 }
 
 impl Farewell {
-    fn of(live: &Live, parting: Parting) -> Self {
+    /// The session lives in the scratch copy, not where the shell is.
+    fn of_rehearsal(project: &Path, parting: &Parting) -> Self {
+        let project = project.display();
+        let happened = format!(
+            "The rehearsal worked in {project}: `git diff` there shows what was done, `sh \
+             tests/run.sh` tests it."
+        );
+        let resume = match parting {
+            Parting::End => "Once more: quarterdeck demo   Your own code: set ANTHROPIC_API_KEY, \
+                             then start quarterdeck there"
+                .to_owned(),
+            Parting::Suspend | Parting::Resume(_) => {
+                format!("Go on with: cd {project} && quarterdeck -c --playbook demo")
+            }
+        };
+        Self { happened, resume }
+    }
+
+    fn of(live: &Live, parting: &Parting) -> Self {
         let spent = live.spent();
         let cost = match spent.usd {
             usd if usd > 0.0 => format!(" It cost ${usd:.2} so far."),
@@ -247,7 +318,7 @@ impl Farewell {
         };
         let happened = match parting {
             Parting::End => format!("The session has ended, and all agents with it.{cost}"),
-            Parting::Suspend => format!(
+            Parting::Suspend | Parting::Resume(_) => format!(
                 "The session stands still where it was; what waits for an answer stays open.{cost}"
             ),
         };

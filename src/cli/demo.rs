@@ -9,9 +9,10 @@ use std::{env, io};
 
 use clap::Args;
 
-use super::console::{self, ConsoleArgs};
+use super::console::{self, ConsoleArgs, Rehearsal};
 use super::failure::Failure;
 use super::out::Out;
+use crate::console::state::story::{Stage, Story};
 use crate::store::Store;
 
 /// What `--playbook demo` means where no such file is.
@@ -29,19 +30,30 @@ const FILES: [(&str, &str); 8] = [
 ];
 
 /// What the lead says before anybody asked.
-const GREETING: &str = "This is a rehearsal: a scripted model plays the agents, the tools and the \
-                        files are real. For your own code set a key, for example \
-                        ANTHROPIC_API_KEY, and start quarterdeck in your project. Press Enter to \
-                        have the team fix two bugs in a small program.";
+const GREETING: &[&str] = &[
+    "Ahoy! Press Enter, and my team of four fixes two bugs in a small program. Nothing is changed \
+     or run unless you allow it.",
+    "This is a rehearsal with a scripted model: for a real one, set ANTHROPIC_API_KEY and start \
+     quarterdeck in your project.",
+];
 
 /// The first prompt, which Enter sends.
 const FIRST: &str = "fix the bugs";
+
+/// What the lead says when the story is told. A test finds it in the playbook.
+const LAST_WORDS: &str = "That was the rehearsal";
+
+/// The prompt that is offered then.
+const OFFER: &str = "show the diff";
 
 #[derive(Debug, Args)]
 pub struct Demo {
     /// Characters that the scripted model writes in a second; 0 is at once
     #[arg(long, value_name = "N")]
     pub pace: Option<u32>,
+    /// Leave the console when the story is told, for scripts that press the keys
+    #[arg(long)]
+    pub exit_after_demo: bool,
     /// dark, light, sixteen, contrast or plain [default: what suits the terminal]
     #[arg(long, value_name = "NAME")]
     pub theme: Option<String>,
@@ -61,27 +73,37 @@ pub fn run(store: &Store, demo: &Demo, out: &mut Out) -> Result<(), Failure> {
         ascii: demo.ascii,
         ..ConsoleArgs::default()
     };
-    rehearse(store, args, out)
+    rehearse(store, args, demo.exit_after_demo, out)
 }
 
 /// Opens the console on the rehearsal.
-pub fn rehearse(store: &Store, args: ConsoleArgs, out: &mut Out) -> Result<(), Failure> {
+pub fn rehearse(
+    store: &Store,
+    args: ConsoleArgs,
+    leave: bool,
+    out: &mut Out,
+) -> Result<(), Failure> {
     if !console::has_terminal() {
         return console::run(store, &args, out);
     }
     let project = enter_scratch()?;
     let args = ConsoleArgs {
         playbook: Some(PathBuf::from(NAME)),
-        greeting: Some(GREETING.to_owned()),
-        first: Some(FIRST.to_owned()),
+        rehearsal: Some(rehearsal(project, leave)),
         ..args
     };
-    let left = console::run(store, &args, out);
-    out.remark(&format!(
-        "The scratch project is {}: `sh tests/run.sh` runs its tests, `git diff` shows what was done.",
-        project.display()
-    ));
-    left
+    console::run(store, &args, out)
+}
+
+/// How it looks on the screen.
+pub fn rehearsal(project: PathBuf, leave: bool) -> Rehearsal {
+    let story = Story {
+        last_words: LAST_WORDS.to_owned(),
+        offer: OFFER.to_owned(),
+        leave,
+        stage: Stage::Playing,
+    };
+    Rehearsal { greeting: GREETING, first: FIRST, story, project }
 }
 
 /// Whether this playbook is the embedded one.
@@ -103,6 +125,12 @@ pub fn enter_scratch() -> Result<PathBuf, Failure> {
 fn scratch() -> io::Result<PathBuf> {
     let id = uuid::Uuid::new_v4().simple().to_string();
     let project = env::temp_dir().join(format!("quarterdeck-demo-{}", &id[..8])).join("stock");
+    fill(&project)?;
+    project.canonicalize()
+}
+
+/// Makes the project, with a repository of its own.
+pub fn fill(project: &Path) -> io::Result<()> {
     for (name, text) in FILES {
         let path = project.join(name);
         if let Some(dir) = path.parent() {
@@ -116,9 +144,9 @@ fn scratch() -> io::Result<PathBuf> {
     for arguments in
         [&["init", "--quiet"][..], &["add", "--all"], &["commit", "--quiet", "-m", "Stock"]]
     {
-        git(&project, arguments)?;
+        git(project, arguments)?;
     }
-    project.canonicalize()
+    Ok(())
 }
 
 /// Git without anything of the person's configuration that could ask or refuse.
@@ -134,5 +162,41 @@ fn git(project: &Path, arguments: &[&str]) -> io::Result<()> {
     match run.status.success() {
         true => Ok(()),
         false => Err(io::Error::other(String::from_utf8_lossy(&run.stderr).trim().to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::choose::demo_playbook;
+
+    #[test]
+    fn the_playbook_has_the_words_that_end_it_and_takes_what_is_suggested() {
+        let book = include_str!("../../assets/playbooks/demo.yaml");
+        assert_eq!(book.matches(LAST_WORDS).count(), 1);
+        let lead = &demo_playbook().actors[0];
+        for prompt in [FIRST, OFFER] {
+            let taken = |when: &regex::Regex| when.is_match(prompt);
+            assert!(
+                lead.turns.iter().any(|turn| turn.when.user.as_ref().is_some_and(taken)),
+                "{prompt}"
+            );
+        }
+    }
+
+    #[test]
+    fn every_file_of_the_project_is_in_the_scratch_copy() {
+        let assets = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/demo-project");
+        let mut found: Vec<String> = ignore::WalkBuilder::new(&assets)
+            .standard_filters(false)
+            .build()
+            .filter_map(Result::ok)
+            .filter(|entry| entry.path().is_file())
+            .filter_map(|entry| {
+                Some(entry.path().strip_prefix(&assets).ok()?.display().to_string())
+            })
+            .collect();
+        found.sort();
+        assert_eq!(found, FILES.map(|(name, _)| name.to_owned()));
     }
 }

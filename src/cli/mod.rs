@@ -6,12 +6,15 @@
 mod agents;
 mod args;
 mod asks;
+mod config;
 mod console;
 mod dag;
 mod demo;
+mod doctor;
 mod failure;
 mod log;
 mod mail;
+mod manual;
 mod model;
 mod out;
 mod permissions;
@@ -85,6 +88,10 @@ fn dispatch(cli: Cli, out: &mut Out) -> Result<(), Failure> {
         Command::Agents(command) => agents::run(&command, out),
         Command::Run(arguments) => run::run(&store()?, &arguments, out),
         Command::Worktree(command) => worktree::run(command, out),
+        Command::Doctor(arguments) => doctor::run(&store()?, &arguments, out),
+        Command::Config(command) => config::run(&command, out),
+        Command::Completions(arguments) => manual::completions(&arguments),
+        Command::Man(arguments) => manual::man(&arguments, out),
     }
 }
 

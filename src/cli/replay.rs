@@ -108,7 +108,8 @@ fn show(name: String, recording: Recording, args: &Replay) -> Result<(), Failure
     let player = Player::new(Arc::new(recording), args.speed);
     let playback = Playback::new(player, opening, theme);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let left = runtime.block_on(play(playback, !args.no_mouse));
+    let here = std::env::current_dir()?;
+    let left = runtime.block_on(play(playback, !args.no_mouse, &here));
     runtime.shutdown_timeout(Duration::from_millis(200));
     left.map_err(|error| Failure::no("terminal", format!("the terminal: {error}")))
 }

@@ -12,6 +12,7 @@ use clap::Args;
 use ratatui::buffer::Buffer;
 
 use super::console::{ConsoleArgs, keymap};
+use super::demo;
 use super::failure::Failure;
 use super::out::Out;
 use super::run::begin::{self, Begun};
@@ -24,9 +25,12 @@ use crate::settings::paths::Home;
 use crate::store::{Durability, Store};
 
 const EXAMPLES: &str = r#"Examples:
-  quarterdeck screenshot --playbook demo.yaml --keys "go<ret>" --until "needs you" -o deck.png
-  quarterdeck screenshot --playbook demo.yaml --keys "go<ret>" --until "asks to" \
+  quarterdeck screenshot --playbook demo -o first.png
+  quarterdeck screenshot --playbook demo --keys "<ret>" --until "needs you" -o deck.png
+  quarterdeck screenshot --playbook mine.yaml --keys "go<ret>" --until "asks to" \
       --keys "<C-y>" --until "once" --size 120x36 --theme light -o ask.svg
+  quarterdeck screenshot --playbook demo --pace 400 --keys "<ret>" \
+      --until "That was the rehearsal" --patience 120 -o rehearsal.gif
 
 Each --keys is pressed in turn; the --until at the same place is waited for behind it. Keys are
 written as in the help of the console: `y`, `<C-y>`, `<S-up>`, `<ret>`."#;
@@ -34,9 +38,12 @@ written as in the help of the console: `y`, `<C-y>`, `<S-up>`, `<ret>`."#;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Screenshot {
-    /// The playbook that answers instead of a model
+    /// The playbook that answers instead of a model; `demo` is the rehearsal with its project
     #[arg(long, value_name = "FILE")]
     pub playbook: PathBuf,
+    /// Characters that the scripted model writes in a second; 0 is at once
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub pace: u32,
     /// Columns and rows of the terminal
     #[arg(long, value_name = "WxH", default_value = "160x45", value_parser = size)]
     pub size: (u16, u16),
@@ -79,14 +86,20 @@ pub fn run(args: &Screenshot, out: &mut Out) -> Result<(), Failure> {
     let script = script(args)?;
     // Before the directory changes.
     let here = env::current_dir()?;
-    let (playbook, output) = (here.join(&args.playbook), here.join(&args.output));
+    let is_demo = demo::is_demo(&args.playbook);
+    let playbook = if is_demo { args.playbook.clone() } else { here.join(&args.playbook) };
+    let output = here.join(&args.output);
     let project = args.project.as_ref().map(|dir| here.join(dir));
     let scratch = Scratch::new(project.as_deref())?;
+    if is_demo {
+        demo::fill(&scratch.project())?;
+    }
     env::set_current_dir(scratch.project())?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let session = ConsoleArgs {
         playbook: Some(playbook),
-        pace: Some(0),
+        pace: Some(args.pace),
+        rehearsal: is_demo.then(|| demo::rehearsal(scratch.project(), false)),
         permission_mode: args.permission_mode.clone(),
         ..ConsoleArgs::default()
     };
@@ -131,7 +144,7 @@ async fn play(
 ) -> Result<Vec<(Buffer, Duration)>, Failure> {
     let store = Store::open(Home::at(scratch.home()), Durability::ProcessCrash);
     let Begun { live, .. } = begin::begin(&store, &session.as_run(), out).await?;
-    let state = State::new(Opening {
+    let mut state = State::new(Opening {
         lead: live.office.lead(),
         now: START,
         session: "rehearsal".to_owned(),
@@ -140,6 +153,9 @@ async fn play(
         mouse: false,
         theme: theme.name.clone(),
     });
+    if let Some(rehearsal) = &session.rehearsal {
+        rehearsal.open(&live, &mut state);
+    }
     let failed = |error: StageError| Failure::no("not_seen", error.to_string());
     let drawn = async {
         let stage = Stage::open(&live, state, theme, args.size)?;

@@ -5,7 +5,7 @@
 //! machine, so that the same script draws the same picture wherever and however slowly it runs.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use futures::StreamExt as _;
@@ -13,6 +13,7 @@ use futures::stream::BoxStream;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
+use regex::Regex;
 use tokio::time::{Instant, timeout};
 
 use super::keys::{Chord, Key};
@@ -30,6 +31,8 @@ use crate::session::Session;
 
 /// When everything on a stage begins.
 pub const START: Stamp = Stamp::from_millis(1_793_000_000_000);
+/// Before the keys of a step: somebody who looks first.
+const LOOK_MS: i64 = 500;
 /// Between two keys of a script: somebody who types.
 const BETWEEN_KEYS_MS: i64 = 40;
 /// How far the clock is put on at the end of a step: what waits for quiet has it then.
@@ -41,6 +44,10 @@ const SILENCE: Duration = Duration::from_millis(300);
 /// Between two pictures of a film, and how long it looks at an ask before it answers.
 const FRAME: Duration = Duration::from_millis(250);
 const LOOKED_MS: i64 = 2_500;
+
+/// Plans are filed under names that are made up anew each time.
+static PLAN_NAME: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r"plans/[a-z0-9-]+\.md").ok());
 
 /// Why a script did not come to its end.
 #[derive(Debug, thiserror::Error)]
@@ -121,7 +128,11 @@ impl<'a> Stage<'a> {
         self.reel.take().map(|reel| reel.pictures).unwrap_or_default()
     }
 
+    /// Presses keys, after a look at what is there: letters on an ask that was not seen are text.
     pub async fn press(&mut self, keys: &[Chord]) {
+        if !keys.is_empty() && self.reel.is_none() {
+            self.tick(LOOK_MS).await;
+        }
         for key in keys {
             self.tick(BETWEEN_KEYS_MS).await;
             self.absorb(Msg::Key(*key)).await;
@@ -191,7 +202,9 @@ impl<'a> Stage<'a> {
                 Err(_) if self.reel.is_some() => {}
                 // The end of a session is an answer, too: the text may be in it.
                 Ok(None) => tokio::time::sleep(SILENCE).await,
-                Err(_) => self.tick(STEP_MS / 10).await,
+                // No further than the step goes: how long a machine takes must not show.
+                Err(_) if self.clock.millis() < self.due() => self.tick(STEP_MS / 10).await,
+                Err(_) => {}
             }
         }
     }
@@ -206,10 +219,14 @@ impl<'a> Stage<'a> {
 
     /// What is on the screen once the person had time to look at it.
     pub async fn picture(&mut self) -> Result<Buffer, StageError> {
-        let due = START.millis() + (self.steps + 1) * STEP_MS;
-        self.tick((due - self.clock.millis()).max(0)).await;
+        self.tick((self.due() - self.clock.millis()).max(0)).await;
         self.draw()?;
         Ok(self.terminal.backend().buffer().clone())
+    }
+
+    /// The time that the clock has at the end of this step.
+    fn due(&self) -> i64 {
+        START.millis() + (self.steps + 1) * STEP_MS
     }
 
     pub fn seen(&mut self) -> Result<String, StageError> {
@@ -266,6 +283,8 @@ impl<'a> Stage<'a> {
             | Effect::Mouse(_)
             | Effect::Remember(_)
             | Effect::ListFiles
+            | Effect::Look(_)
+            | Effect::Merge(_)
             | Effect::Export { .. } => None,
         }
     }
@@ -288,6 +307,9 @@ impl<'a> Stage<'a> {
         let mut text = serde_json::to_string(event).ok()?;
         for (place, shown) in &self.places {
             text = text.replace(place.as_str(), shown);
+        }
+        if let Some(name) = &*PLAN_NAME {
+            text = name.replace_all(&text, "plans/plan.md").into_owned();
         }
         serde_json::from_str(&text).ok()
     }

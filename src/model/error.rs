@@ -60,6 +60,28 @@ impl ModelError {
         self
     }
 
+    /// The same error with what the person can do about it: which variables hold the key and the
+    /// address.
+    pub fn advised(self, key: &str, address: &str) -> Self {
+        let advice = match &self {
+            Self::Authentication { .. } => {
+                format!("set {key} to a key that is good, then start again with -c")
+            }
+            Self::NotFound { .. } => {
+                "choose another model with --model; `quarterdeck model list` shows them".to_owned()
+            }
+            Self::Network { .. } => format!("look at the network, and at {address} if it is set"),
+            Self::InvalidRequest { .. }
+            | Self::RateLimited { .. }
+            | Self::Overloaded { .. }
+            | Self::ContextTooLong { .. }
+            | Self::StreamBroken { .. }
+            | Self::BadAnswer { .. }
+            | Self::Stopped => return self,
+        };
+        self.reworded(|message| format!("{message}; {advice}"))
+    }
+
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::RateLimited { retry_after, .. } | Self::Overloaded { retry_after, .. } => {

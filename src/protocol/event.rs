@@ -224,6 +224,11 @@ pub struct AgentAbout {
     pub use_id: Option<String>,
     #[serde(default)]
     pub background: bool,
+    /// The same for a lead and everyone who works for it, and how deep below it this one is.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub chain_id: String,
+    #[serde(default)]
+    pub depth: u32,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -264,8 +264,11 @@ const PROTOCOL_TYPES: &[&str] = &[
     "plan_approval_response",
     "permission_request",
     "permission_response",
-    "teammate_terminated",
+    TERMINATED,
 ];
+
+/// What the lead's runtime says of a teammate that is gone. It is never in an inbox.
+pub const TERMINATED: &str = "teammate_terminated";
 
 impl Body {
     pub fn parse(text: &str) -> Self {
@@ -290,6 +293,9 @@ impl Body {
             None => String::new(),
         };
         match self {
+            Self::Unknown { kind, text } if kind == TERMINATED => {
+                json::text_member(text, "message").unwrap_or_else(|| text.clone())
+            }
             Self::Plain(text) | Self::Unknown { text, .. } => text.clone(),
             Self::TaskAssignment(task) => {
                 format!("Task #{} is yours: {}\n{}", task.task_id, task.subject, task.description)

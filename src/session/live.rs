@@ -11,27 +11,25 @@ use tokio::task::JoinHandle;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
+use super::lead::{OfLead, chain_id, tell_of};
 use super::{keeper, resume};
 use crate::agent::books::Books;
-use crate::agent::born::{self, Cradle};
 use crate::agent::brains::Brains;
 use crate::agent::budget::Purse;
-use crate::agent::context::{Agent, Birth, Brain, Limits, Talk};
+use crate::agent::context::{Agent, Brain, Limits, Talk};
 use crate::agent::definition::{Catalog, Definition, Watcher};
-use crate::agent::gear::{Gear, with_effort};
 use crate::agent::life::{Doing, live};
 use crate::agent::office::{Office, Policy};
 use crate::agent::planning::PLANNING;
-use crate::agent::prompt::{GitState, Reader};
+use crate::agent::prompt::GitState;
 use crate::agent::solo::Solo;
 use crate::agent::tools::builtin as agent_tools;
 use crate::model::Stop;
 use crate::model::pricing::Spent;
-use crate::model::request::Purpose;
 use crate::permission::desk::AskDesk;
 use crate::permission::{Seat, View};
 use crate::protocol::ask::{Permit, Verdict};
-use crate::protocol::event::{AgentAbout, Event, Fact, Level};
+use crate::protocol::event::{Event, Fact};
 use crate::protocol::ids::{AgentId, SessionId};
 use crate::protocol::op::Mode;
 use crate::settings::budgets::Budgets;
@@ -45,9 +43,7 @@ use crate::team::plan;
 use crate::team::policy::Policy as TeamPolicy;
 use crate::team::resume as team_resume;
 use crate::team::tools::{Slot, builtin as team_tools};
-use crate::tools::Crew;
-use crate::tools::registry::{Limits as ToolLimits, Role, ToolSet, builtin};
-use crate::tools::seen::ReadCache;
+use crate::tools::registry::{ToolSet, builtin};
 use crate::tools::shell::{Options as ShellOptions, Shell};
 use crate::worktree;
 
@@ -104,6 +100,10 @@ pub struct Live {
     beside: [JoinHandle<()>; 2],
     /// The number of the newest event before this start.
     pub began_after: u64,
+    /// Whether there was something to do from the beginning.
+    pub had_work: bool,
+    /// What the lead's definition puts before the first words to it.
+    opening: Mutex<Option<String>>,
 }
 
 impl Live {
@@ -159,6 +159,7 @@ impl Live {
             worktrees,
             git_branch: git.map(|git| git.branch).unwrap_or_default(),
             policy: start.policy,
+            warned: Mutex::default(),
         });
         let mut view = start.view;
         view.seat = Seat::Lead;
@@ -182,6 +183,7 @@ impl Live {
             limits: start.limits,
             tools: start.tools,
             disallowed: start.disallowed,
+            chain_id: chain_id(&state)?,
         };
         let lead = of_lead.bear(&office, &team)?;
         if lead.mode() == Mode::Plan {
@@ -198,6 +200,8 @@ impl Live {
             team_resume::take_up(&team, &lead).await.map_err(StartError::Other)?;
         }
         resume::withdraw_orphans(&office, &crew)?;
+        let quiet = lead.queue.is_idle() && !office.shell.jobs().has_agents() && team.is_quiet();
+        let had_work = talk.is_due() || !quiet;
         // Calls that were left open are made without anybody saying a word.
         let first = match talk.is_due() {
             true => Doing::Working,
@@ -218,7 +222,18 @@ impl Live {
         let keeping =
             tokio::spawn(keeper::follow(Arc::clone(&office), Arc::clone(&lead), began_after));
         let beside = [obeying, keeping];
-        Ok(Self { office, crew, team, lead, doing, task, beside, began_after })
+        let opening = start.lead.and_then(|own| own.initial_prompt).filter(|_| !resumed);
+        let opening = Mutex::new(opening);
+        Ok(Self { office, crew, team, lead, doing, task, beside, began_after, had_work, opening })
+    }
+
+    /// The first words to the lead, with what its definition puts before them.
+    pub(super) fn opened(&self, to: &AgentId, text: String) -> String {
+        if *to != self.lead.cx.me {
+            return text;
+        }
+        let opening = self.opening.lock().unwrap_or_else(PoisonError::into_inner).take();
+        opening.map_or(text.clone(), |opening| format!("{opening}\n\n{text}"))
     }
 
     pub fn session(&self) -> &SessionId {
@@ -232,6 +247,11 @@ impl Live {
     /// Whom a name or an id means.
     pub fn named(&self, name: &str) -> Option<AgentId> {
         self.crew.named(name)
+    }
+
+    /// Whom a name or an id means, also when it has ended.
+    pub fn find(&self, name: &str) -> Option<AgentId> {
+        self.crew.find(name)
     }
 
     /// What the lead is doing.
@@ -273,6 +293,7 @@ impl Live {
 
     /// The kinds of agents that can be started.
     pub fn agent_types(&self) -> Vec<String> {
+        self.office.follow_definitions();
         let definitions = self.office.definitions.read().unwrap_or_else(PoisonError::into_inner);
         self.office.available(&definitions).into_iter().map(|one| one.name.clone()).collect()
     }
@@ -369,83 +390,4 @@ async fn obey_modes(crew: Arc<Solo>, after: u64) {
             }
         }
     }
-}
-
-struct OfLead<'a> {
-    brain: Brain,
-    definition: Option<&'a Definition>,
-    view: View,
-    limits: Limits,
-    tools: Option<Vec<String>>,
-    disallowed: Vec<String>,
-}
-
-impl OfLead<'_> {
-    fn bear(mut self, office: &Arc<Office>, crew: &Arc<Team>) -> Result<Arc<Agent>, StartError> {
-        let id = office.lead();
-        let own = self.definition;
-        let mut disallowed = self.disallowed;
-        disallowed.extend(own.into_iter().flat_map(|own| own.disallowed_tools.iter().cloned()));
-        let limits = ToolLimits {
-            tools: self.tools.or_else(|| own.and_then(|own| own.tools.clone())),
-            disallowed,
-            planning: true,
-            ..ToolLimits::of(Role::Lead)
-        };
-        let narrowed = office.tools.narrowed(&limits);
-        for warning in &narrowed.warnings {
-            let fact = Fact::Notice { level: Level::Warning, text: warning.clone() };
-            office.journal.emit(Some(&id), fact);
-        }
-        let reader = Reader::Lead(own.map(|own| own.prompt.as_str()));
-        let gear = own.map(|own| Gear::of(own, &office.project, &narrowed.tools, &mut self.view));
-        let gear = gear.unwrap_or_default();
-        self.brain = with_effort(self.brain, own.and_then(|own| own.effort));
-        let mut rosters = vec![born::agents_roster(office, &narrowed.tools)];
-        rosters.extend(gear.words.iter().cloned());
-        let prefix = born::prefix(reader, &narrowed.tools, &self.view, &self.brain, &rosters);
-        let cradle = Cradle {
-            chain: vec![id.clone()],
-            id,
-            seat: None,
-            agent_id: None,
-            called: "team-lead".to_owned(),
-            birth: Birth {
-                kind: own.map_or("team-lead".to_owned(), |own| own.name.clone()),
-                description: String::new(),
-                depth: 0,
-                is_fork: false,
-                may_spawn: own.and_then(|own| own.spawnable.clone()),
-                gear,
-            },
-            cwd: office.project.clone(),
-            seen: ReadCache::default(),
-            view: self.view,
-            tools: narrowed.tools,
-            brain: self.brain,
-            prefix,
-            purpose: Purpose::Turn,
-            limits: self.limits,
-            echo: None,
-            durability: office.store.durability(),
-        };
-        let crew = Arc::clone(crew) as Arc<dyn Crew>;
-        Ok(Arc::new(born::bear(office, crew, cradle)?))
-    }
-}
-
-fn tell_of(lead: &Agent) {
-    let about = AgentAbout {
-        agent_type: lead.birth.kind.clone(),
-        description: String::new(),
-        model: lead.brain.chosen.name(),
-        mode: lead.mode(),
-        cwd: lead.cx.cwd.get().to_string_lossy().into_owned(),
-        color: lead.cx.color.clone(),
-        parent: None,
-        use_id: None,
-        background: false,
-    };
-    lead.tell(Fact::AgentStarted { about: Box::new(about) });
-    lead.tell_of_gear();
 }

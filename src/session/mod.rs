@@ -9,6 +9,7 @@ use crate::protocol::event::Event;
 use crate::protocol::op::Op;
 
 mod keeper;
+mod lead;
 pub mod live;
 pub mod markdown;
 mod ops;

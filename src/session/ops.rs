@@ -7,10 +7,11 @@ use super::live::Live;
 use crate::agent::definition::Definition;
 use crate::agent::fork::run_forked;
 use crate::agent::spawn::{self, Started};
+use crate::agent::{revive, route};
 use crate::model::Stop;
-use crate::model::request::Purpose;
+use crate::model::request::{Conversation, Purpose};
 use crate::protocol::ask::Judge;
-use crate::protocol::event::Fact;
+use crate::protocol::event::{Fact, Level};
 use crate::protocol::ids::{AgentId, AgentName};
 use crate::protocol::op::{Mode, Op, SpawnWish, TaskChange};
 use crate::store::StoreError;
@@ -26,13 +27,16 @@ impl Live {
             Op::Say { text, .. } if text.trim().is_empty() => {
                 Err(Refused("there is nothing to say".to_owned()))
             }
-            Op::Say { to, text, when } => match self.crew.queue(&to, when, "user", text) {
-                true => Ok(()),
-                false if self.crew.agent(&to).is_some() => {
-                    Err(Refused(format!("`{to}` has ended")))
+            Op::Say { to, text, when } => {
+                let text = self.opened(&to, text);
+                match self.crew.queue(&to, when, "user", text) {
+                    true => Ok(()),
+                    false if self.crew.agent(&to).is_some() => {
+                        Err(Refused(format!("`{to}` has ended")))
+                    }
+                    false => Err(unknown(&to)),
                 }
-                false => Err(unknown(&to)),
-            },
+            }
             Op::Answer { ask, rev, verdict } => {
                 let desk = Arc::clone(&self.office.desk);
                 let settled = tokio::task::spawn_blocking(move || {
@@ -79,6 +83,20 @@ impl Live {
                 let moved = self.office.shell.jobs().to_background(&use_id);
                 moved.map(|_| ()).ok_or_else(|| Refused("nothing of this call runs".to_owned()))
             }
+            Op::Model { agent, model } => {
+                let found = self.crew.agent(&agent).ok_or_else(|| unknown(&agent))?;
+                let brain = self.office.brains.named(&model);
+                let brain = brain.map_err(|error| Refused(error.to_string()))?;
+                let text = format!("The model is {} from the next turn on.", brain.chosen.name());
+                found.think_with(brain);
+                found.notice(Level::Info, text);
+                Ok(())
+            }
+            Op::Delegate { agent, kind, description, prompt } => {
+                let wish = Wish { description, prompt, kind, background: true, ..Wish::default() };
+                let started = spawn::for_person(&self.crew, &agent, &wish, &Stop::new()).await;
+                started.map(|_| ()).map_err(Refused)
+            }
             Op::Compact { agent, wishes } => {
                 let found = self.crew.agent(&agent).ok_or_else(|| unknown(&agent))?;
                 found.queue.want_compact(wishes);
@@ -89,7 +107,8 @@ impl Live {
 
     /// Asks an agent something beside its conversation, which learns nothing of it: a title, what
     /// it did since somebody looked, a question of the person, what is worth remembering. No tool
-    /// runs, and the prompt cache of the conversation is used.
+    /// runs, and the prompt cache of the conversation is used. Of an agent that has ended it is the
+    /// transcript that is asked about, with the lead's model.
     pub async fn aside(
         &self,
         agent: &AgentId,
@@ -100,10 +119,22 @@ impl Live {
         if matches!(purpose, Purpose::Turn | Purpose::Fork) {
             return Err(Refused("this is no question beside a conversation".to_owned()));
         }
-        let found = self.crew.agent(agent);
-        let found = found.ok_or_else(|| Refused(format!("there is no agent `{agent}`")))?;
-        let asked = run_forked(&found, &found.said(), directive, purpose, stop).await;
-        asked.map_err(|error| Refused(error.to_string()))
+        let (asked, said) = match self.crew.agent(agent) {
+            Some(found) => (Arc::clone(&found), found.said()),
+            None => (Arc::clone(&self.lead), self.recalled(agent).await?),
+        };
+        let answer = run_forked(&asked, &said, directive, purpose, stop).await;
+        answer.map_err(|error| Refused(error.to_string()))
+    }
+
+    /// The conversation of an agent that has ended.
+    async fn recalled(&self, agent: &AgentId) -> Result<Conversation, Refused> {
+        let unknown = || Refused(format!("there is no agent `{agent}`"));
+        let found = route::on_disk(&self.office, &agent.to_string()).ok_or_else(unknown)?;
+        let office = Arc::clone(&self.office);
+        let read = tokio::task::spawn_blocking(move || revive::conversation(&office, &found));
+        let read = read.await.map_err(|error| Refused(error.to_string()))?;
+        read.map_err(Refused)
     }
 
     /// Runs a definition as a subagent of `by` for somebody who is no tool, such as a skill with

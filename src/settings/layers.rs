@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use super::budgets::Budgets;
-use super::paths;
+use super::{check, paths};
 use crate::protocol::json;
 
 /// The settings that are in force.
@@ -109,11 +109,31 @@ pub fn load(files: &[PathBuf]) -> Result<Settings, SettingsError> {
         };
         let layer: Settings = json::from_text(&text).map_err(|error| failed(error.to_string()))?;
         if let Some(mistake) = layer.mistake() {
-            return Err(failed(mistake));
+            return Err(failed(placed(&text, mistake)));
         }
         settings = layer.over(settings);
     }
     Ok(settings)
+}
+
+/// A mistake with the line of the key that it names first.
+fn placed(text: &str, mistake: String) -> String {
+    let name = mistake.split('`').nth(1).unwrap_or_default();
+    match check::place_of(text, name) {
+        Some(place) => format!("{mistake} at line {} column {}", place.line, place.column),
+        None => mistake,
+    }
+}
+
+/// Keys in these files that are probably slips for ours, each as `FILE:LINE:COLUMN: what`.
+pub fn slips(files: &[PathBuf]) -> Vec<String> {
+    let mut told = Vec::new();
+    for file in files {
+        let Ok(text) = fs::read_to_string(file) else { continue };
+        let found = check::slips(&text);
+        told.extend(found.iter().map(|mistake| format!("{}:{mistake}", file.display())));
+    }
+    told
 }
 
 impl Settings {
@@ -206,6 +226,9 @@ mod tests {
         assert_eq!(read.plan_approval, Some(PlanApproval::Lead));
         let Budgets { agent, team } = read.budgets;
         assert_eq!((agent.turns, agent.usd, team.minutes), (Some(9), Some(0.5), Some(5.0)));
+        fs::write(&layers[1], "{\n  \"budgets\": {\n    \"agent\": {\"usd\": 0}}}").unwrap();
+        let error = load(&layers).unwrap_err().to_string();
+        assert!(error.contains("`budgets.agent.usd`") && error.contains("line 3"), "{error}");
         fs::write(&layers[1], "{\n  \"model\": 7\n}").unwrap();
         let error = load(&layers).unwrap_err().to_string();
         assert!(error.contains("project: ") && error.contains("line 2"), "{error}");

@@ -1,6 +1,7 @@
 //! Where files are and what the user configured.
 
 pub mod budgets;
+pub mod check;
 pub mod grants;
 pub mod layers;
 pub mod mcp;

@@ -106,7 +106,7 @@ impl Team {
             name: name.clone(),
             description: new.description.clone(),
             lead_type: new.lead_type,
-            model: Some(lead.brain.chosen.name()),
+            model: Some(lead.brain().chosen.name()),
             cwd: office.project.to_string_lossy().into_owned(),
             session: office.session.clone(),
             tasks: Some(self.solo.place().tasks),

@@ -243,7 +243,7 @@ async fn reborn(
         definition.ok_or_else(|| format!("its type `{kind}` is not there any more"))?;
     let brain = match past.text("model") {
         Some(model) => office.brains.named(&model).map_err(|error| error.to_string())?,
-        None => lead.brain.clone(),
+        None => lead.brain(),
     };
     let tree = match past.text("worktree") {
         Some(slug) => Some(make_worktree(office, &office.project, &slug).await?),

@@ -117,7 +117,7 @@ pub async fn teammate(team: &Team, use_id: &str, wish: &Wish) -> Result<Entry, S
     };
     let brain = match wish.model.clone().or_else(|| definition.model_name()) {
         Some(model) => team.office().brains.named(&model).map_err(|error| error.to_string())?,
-        None => lead.brain.clone(),
+        None => lead.brain(),
     };
     let roll = the_team(team, wish.team.as_deref()).await?;
     let id = born::new_id();
@@ -315,10 +315,9 @@ impl Chair<'_> {
         let how = cradle.view.plan_file.as_deref().map(how_to_plan);
         let how = how.map(|how| format!("\n\n# Your plan\n\n{how}")).unwrap_or_default();
         let prompt = format!("{}{how}\n\n{}", about.trim(), own.prompt);
-        let mut rosters = vec![born::agents_roster(office, &cradle.tools)];
-        rosters.extend(cradle.birth.gear.words.iter().cloned());
         let (tools, view, brain) = (&cradle.tools, &cradle.view, &cradle.brain);
-        cradle.prefix = born::prefix(Reader::Teammate(&prompt), tools, view, brain, &rosters);
+        let (reader, gear) = (Reader::Teammate(&prompt), &cradle.birth.gear);
+        cradle.prefix = born::prefix(office, reader, tools, view, brain, gear);
         Ok(())
     }
 }
@@ -372,17 +371,19 @@ pub fn begin(
     let about = AgentAbout {
         agent_type: agent.birth.kind.clone(),
         description: start.description.to_owned(),
-        model: agent.brain.chosen.name(),
+        model: agent.brain().chosen.name(),
         mode: agent.mode(),
         cwd: agent.cx.cwd.get().to_string_lossy().into_owned(),
         color: entry.color.clone(),
         parent: Some(office.lead()),
         use_id: start.use_id.map(str::to_owned),
         background: true,
+        chain_id: agent.birth.chain_id.clone(),
+        depth: agent.birth.depth,
     };
     agent.tell(Fact::AgentStarted { about: Box::new(about) });
-    agent.tell(Fact::MemberJoined { member: Box::new(entry.clone()) });
     agent.tell_of_gear();
+    agent.tell(Fact::MemberJoined { member: Box::new(entry.clone()) });
     if let Err(error) = write_meta(team, &agent, entry, tree.as_ref()) {
         agent.notice(Level::Warning, format!("It cannot be continued later: {error}"));
     }

@@ -2,7 +2,7 @@
 
 use crate::agent::queue::Rank;
 use crate::protocol::ids::AgentName;
-use crate::protocol::message::{Body, Message, PlanApprovalResponse};
+use crate::protocol::message::{Body, Message, PlanApprovalResponse, TERMINATED};
 use crate::protocol::task::Task;
 use serde_json::json;
 
@@ -92,7 +92,7 @@ pub fn terminated(name: &AgentName, why: &str, released: &[Task]) -> String {
             released.iter().map(|task| format!("#{} {}", task.id, task.subject)).collect();
         message.push_str(&format!(" Nobody's again: {}.", tasks.join(", ")));
     }
-    let body = json!({ "type": "teammate_terminated", "message": message });
+    let body = json!({ "type": TERMINATED, "message": message });
     letter("system", None, None, &body.to_string())
 }
 

@@ -78,6 +78,33 @@ fn a_big_paste_is_folded_and_sent_whole() {
 }
 
 #[test]
+fn a_folded_paste_stays_folded_when_it_comes_back() {
+    let paste = (1..=40).map(|n| format!("line {n}")).collect::<Vec<_>>().join("\n");
+    let whole = format!("see {paste} and say");
+    let mut story = Story::new().keys("see ").paste(&paste).keys(" and say<ret><up>");
+    assert!(story.screen().contains("see [paste 1: 40 lines] and say"), "{}", story.screen());
+    assert_eq!(story.draft(), whole);
+    story.effects();
+    story = story.keys("<C-g>");
+    let outside = story.effects();
+    let wanted = Effect::OpenEditor { purpose: Editing::Draft, text: whole, ending: "md" };
+    assert_eq!(outside, [wanted], "an editor gets all of it");
+    let edited = Some(format!("read {paste} twice: {paste}"));
+    story = story.msg(Msg::Edited { purpose: Editing::Draft, text: edited.clone() });
+    let screen = story.screen();
+    assert!(screen.contains("read [paste 1: 40 lines] twice: [paste 2: 40 lines]"), "{screen}");
+    assert_eq!(Some(story.draft()), edited);
+}
+
+#[test]
+fn a_paste_that_looks_like_a_fold_is_sent_as_it_is() {
+    let one = format!("[paste 2: 11 lines]\n{}", "x\n".repeat(20));
+    let two = "y\n".repeat(11);
+    let story = Story::new().paste(&one).paste(&two);
+    assert_eq!(story.draft(), format!("{one}{two}"));
+}
+
+#[test]
 fn a_paste_with_escape_sequences_is_harmless() {
     let mut story = Story::new().paste("a\u{1b}[31mb\u{7}c\u{202e}d");
     let screen = story.screen();

@@ -43,6 +43,39 @@ fn it_never_answers_an_ask() {
     assert_eq!(story.ops(), []);
 }
 
+/// Esc closes the dialog; a second one, meant for it too, must not reach the agent below.
+#[test]
+fn twice_on_an_ask_it_interrupts_nobody() {
+    let mut story = inventory().wait(1_000).keys_every("<esc><esc><esc>", 100);
+    assert!(story.state().asks.dialog.is_none());
+    assert_eq!(story.ops(), [], "the lead works on");
+    story = story.wait(600).keys("<esc>");
+    assert_eq!(story.ops(), [Op::Interrupt { agent: lead() }]);
+}
+
+#[test]
+fn right_behind_an_answer_it_interrupts_nobody() {
+    let mut story = Story::new().working("lead").asks("lead", "a1", "ls").wait(2_000).keys("y");
+    story = story.wait(160).keys_every("<esc>", 100);
+    let ops = story.ops();
+    assert!(matches!(&ops[..], [Op::Answer { .. }]), "{ops:?}");
+}
+
+#[test]
+fn right_behind_an_ask_that_was_settled_elsewhere_it_interrupts_nobody() {
+    let mut story = Story::new().working("lead").asks("lead", "a1", "ls").wait(2_000);
+    story = story.settled("lead", "a1");
+    let screen = story.screen();
+    assert!(screen.contains("is settled: allowed by you"), "{screen}");
+    story = story.keys_every("<esc><esc>", 100);
+    assert!(story.state().asks.dialog.is_none());
+    assert_eq!(story.ops(), []);
+    // And when it went away by itself a moment before.
+    let mut story = Story::new().working("lead").asks("lead", "a1", "ls").wait(2_000);
+    story = story.settled("lead", "a1").wait(2_000).keys_every("<esc>", 100);
+    assert_eq!(story.ops(), []);
+}
+
 #[test]
 fn the_footer_names_whom_it_would_interrupt() {
     let mut story = Story::new().team(&["ada"]).working("ada").keys("<S-down>");

@@ -55,6 +55,20 @@ fn the_selected_teammate_gets_half_of_its_column() {
 }
 
 #[test]
+fn a_team_that_has_ended_leaves_its_column_to_the_lead() {
+    for (columns, rows) in [(100, 30), (140, 40)] {
+        let mut story = Story::new().team(&["ada", "bob"]).size(columns, rows);
+        assert_eq!(layout::arrange(story.state()).panes.len(), 3);
+        story = story.ended("ada", "completed", "").ended("bob", "completed", "");
+        assert_eq!(layout::arrange(story.state()).panes.len(), 1);
+        let screen = story.screen();
+        assert!(screen.contains("▌ada") && screen.contains("▌bob"), "{screen}");
+        story = story.keys("<S-down>");
+        assert_eq!(layout::arrange(story.state()).panes.len(), 2, "whoever is looked at has one");
+    }
+}
+
+#[test]
 fn twenty_teammates_are_readable_at_140x35() {
     let mut story = Story::new().team(&NAMES).size(140, 35).asks("tess", "a1", "ls");
     story = story.wait(10).keys("<esc><A-2>");

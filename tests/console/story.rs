@@ -7,7 +7,7 @@ use quarterdeck::console::keys::{Chord, Keymap};
 use quarterdeck::console::picture;
 use quarterdeck::console::runtime::Deck;
 use quarterdeck::console::state::{Opening, State};
-use quarterdeck::console::update::{Effect, Mouse, MouseKind, Msg};
+use quarterdeck::console::update::{Effect, Look, Mouse, MouseKind, Msg};
 use quarterdeck::console::view::theme::Theme;
 use quarterdeck::protocol::ask::{Ask, Judge, Question, Reason, Risk, Verdict};
 use quarterdeck::protocol::content::{Block, ChatMessage};
@@ -31,6 +31,8 @@ pub struct Story {
     seq: u64,
     joined: usize,
     effects: Vec<Effect>,
+    /// All that happened, to be played again.
+    pub happened: Vec<Event>,
 }
 
 pub fn lead() -> AgentId {
@@ -61,7 +63,8 @@ impl Story {
         });
         let theme = Theme::named("dark").expect("a theme");
         let deck = Deck::new(state, theme);
-        let story = Self { deck, now: BEGIN, seq: 0, joined: 0, effects: Vec::new() };
+        let story =
+            Self { deck, now: BEGIN, seq: 0, joined: 0, effects: Vec::new(), happened: Vec::new() };
         story.size(140, 40).begins("lead", None)
     }
 
@@ -96,6 +99,7 @@ impl Story {
         self.seq += 1;
         let at = Stamp::from_millis(self.now);
         let event = Event { seq: self.seq, at, agent: Some(agent(who)), fact };
+        self.happened.push(event.clone());
         self.send(Msg::Event(Arc::new(event)));
         self
     }
@@ -111,6 +115,8 @@ impl Story {
             parent: (who != "lead").then(lead),
             use_id: None,
             background: false,
+            chain_id: String::new(),
+            depth: 0,
         };
         self.fact(who, Fact::AgentStarted { about: Box::new(about) })
     }
@@ -264,10 +270,13 @@ impl Story {
         self
     }
 
-    /// What was wished for since this was last asked, the titles of the window left out.
+    /// What was wished for since this was last asked, without the titles of the window and the
+    /// look at the person's own commands that every slash is worth.
     pub fn effects(&mut self) -> Vec<Effect> {
         let all = std::mem::take(&mut self.effects);
-        all.into_iter().filter(|effect| !matches!(effect, Effect::Title(_))).collect()
+        let passing =
+            |effect: &Effect| matches!(effect, Effect::Title(_) | Effect::Look(Look::Recipes));
+        all.into_iter().filter(|effect| !passing(effect)).collect()
     }
 
     /// Only the ops among them.

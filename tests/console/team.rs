@@ -1,5 +1,6 @@
 //! Going from agent to agent.
 
+use quarterdeck::protocol::liveness::State;
 use quarterdeck::protocol::op::{Mode, Op};
 
 use super::story::{Story, agent, inventory, lead};
@@ -82,6 +83,20 @@ fn the_header_counts_who_needs_the_person_who_works_and_who_waits() {
     story = story.wait(400_000);
     let header = story.screen().lines().next().unwrap().to_owned();
     assert!(header.contains("3 need you"), "the lead is silent for long: {header}");
+}
+
+#[test]
+fn how_long_silence_is_a_stall_is_set() {
+    let mut story = Story::new().team(&["ada"]).working("ada").wait(30_000);
+    assert!(!story.screen().contains("1 needs you"), "two minutes where nothing is set");
+    story.deck.state.agents.be_patient_for(20);
+    assert!(story.screen().contains("1 needs you"));
+    story = story.teammate("bob").working("bob").wait(19_000);
+    let bob = story.state().agents.get(&agent("bob")).unwrap();
+    assert_eq!(bob.state(story.state().now), State::Working, "also for whoever comes later");
+    story = story.wait(2_000);
+    let bob = story.state().agents.get(&agent("bob")).unwrap();
+    assert!(matches!(bob.state(story.state().now), State::Stalled { .. }));
 }
 
 #[test]

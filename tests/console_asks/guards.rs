@@ -51,11 +51,14 @@ fn set_to_manual_nothing_opens_by_itself() {
 }
 
 #[test]
-fn nothing_opens_over_a_list_that_is_being_picked_from() {
+fn nothing_opens_over_a_page_that_is_read_or_picked_from() {
     let mut story = Story::new();
-    story.state.layers.push(Dialog::Picker(Picker::new("colours", Vec::new())));
-    story.asked(bash("a1", "fixer", "ls")).wait(60_000);
-    assert_eq!(story.shown(), None);
+    let list = Dialog::Picker(Picker::new("colours", Vec::new()));
+    for (at, page) in [list, Dialog::Help { scroll: 0 }, Dialog::Queue].into_iter().enumerate() {
+        story.state.layers = vec![page];
+        story.asked(bash(&format!("a{}", at + 1), "fixer", "ls")).wait(60_000);
+        assert_eq!(story.shown(), None, "{:?}", story.state.layers);
+    }
     story.state.layers.clear();
     story.state.layers.push(Dialog::Zoom);
     story.wait(1);

@@ -174,6 +174,8 @@ impl Story {
             parent: parent.map(agent),
             use_id: (parent == Some("fixer")).then(|| "toolu_9".to_owned()),
             background: false,
+            chain_id: String::new(),
+            depth: 0,
         };
         self.happens(Some(agent(name)), Fact::AgentStarted { about: Box::new(about) });
     }

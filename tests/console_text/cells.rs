@@ -197,6 +197,16 @@ fn mail_has_the_badges_of_both() {
 }
 
 #[test]
+fn who_has_shut_down_is_told_in_words() {
+    let mut story = Story::new();
+    story.heard(
+        "system",
+        "<teammate-message teammate_id=\"system\">\n{\"type\":\"teammate_terminated\",\"message\":\"scout has shut down.\"}\n</teammate-message>",
+    );
+    assert_eq!(picture(&mut story), " · scout has shut down.");
+}
+
+#[test]
 fn frames_that_are_none_stay_words() {
     let mut story = Story::new();
     for text in

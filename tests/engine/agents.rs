@@ -1,6 +1,7 @@
 //! Definitions, and agents that agents start: how they are chosen, what they get, how they end.
 
 use std::fs;
+use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
@@ -128,6 +129,8 @@ fn a_definition_brings_effort_memory_skills_colour_and_says_what_does_not_run() 
         .collect();
     let about = |word: &str| notices.iter().filter(|text| text.contains(word)).count();
     assert_eq!((about("do not run yet"), about("`missing`")), (1, 1), "{notices:?}");
+    // What came with the project runs only what is allowed.
+    assert_eq!(about("the hook `x` of `keeper` may not run"), 1, "{notices:?}");
 }
 
 #[test]
@@ -141,6 +144,31 @@ fn a_memory_that_leads_out_of_the_project_is_none() {
     let ran = rig.stream(&["-p", "begin"]).code(0);
     assert!(ran.stdout.contains("leads elsewhere"), "{ran:?}");
     assert_eq!(fs::read_dir(outside).unwrap().count(), 0);
+}
+
+/// Everyone below a lead is of its chain, the deeper the farther from it, and so it is written.
+fn of_one_chain(ran: &Ran, files: &[PathBuf]) {
+    let started = ran.started();
+    let depths: Vec<u64> =
+        started.iter().map(|one| one["about"]["depth"].as_u64().unwrap()).collect();
+    assert_eq!(depths, [1, 1, 1, 2, 3, 4]);
+    let lead = ran.lines().into_iter().find(|line| line["status"] == "started").unwrap();
+    let chain = lead["about"]["chainId"].as_str().unwrap();
+    assert!(lead["agent"] == "team-lead" && lead["about"]["depth"] == 0 && !chain.is_empty());
+    for one in &started {
+        assert_eq!(one["about"]["chainId"], chain, "{one}");
+    }
+    let metas: Vec<Value> = files
+        .iter()
+        .filter(|file| file.to_string_lossy().ends_with(".meta.json"))
+        .map(|file| serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap())
+        .collect();
+    assert_eq!(metas.len(), 6);
+    assert!(metas.iter().all(|meta| meta["chainId"] == chain), "{metas:?}");
+    // Another lead has another.
+    let other = Rig::on("engine/asked").stream(&["-p", "hello"]).code(0).lines();
+    let other = other.iter().find(|line| line["status"] == "started").unwrap();
+    assert_ne!(other["about"]["chainId"], chain);
 }
 
 #[test]
@@ -180,6 +208,7 @@ fn a_child_knows_what_its_parent_read_and_tells_what_it_came_to() {
     let own = format!("subagents/agent-{id}.jsonl");
     assert!(files.iter().any(|file| file.to_string_lossy().ends_with(&own)), "{files:?}");
     assert_eq!(started.len(), 6, "one, one, and four deep");
+    of_one_chain(&ran, &files);
 }
 
 /// The agent that the lead's newest call started, and the call.
@@ -312,11 +341,13 @@ fn messages_reach_who_works_and_wake_who_has_ended() {
     rig.write("go", "");
     let note = going.line_saying("</task-notification>").to_string();
     assert!(note.contains("More words."), "{note}");
-    going.end().code(0);
+    let before = going.end().code(0).started()[0]["about"].clone();
     // It has ended, and this is another process.
     let ran = rig.stream(&[&["-c", "-p", &format!("write to {id}")], &FREE[..]].concat()).code(0);
     assert_eq!(ran.started().len(), 1, "{ran:?}");
     assert_eq!(ran.started()[0]["agent"], id.as_str());
+    let about = &ran.started()[0]["about"];
+    assert_eq!((&about["chainId"], &about["depth"]), (&before["chainId"], &before["depth"]));
     told_once(&ran, "completed", "More words.");
 }
 

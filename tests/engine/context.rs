@@ -46,6 +46,35 @@ fn a_summary_is_made_when_it_is_wanted_and_when_it_is_due_and_nothing_on_disk_is
     assert!(unknown["error"].as_str().unwrap().contains("nobody"), "{unknown}");
 }
 
+/// What the model is asked behind the summary: that, what was said last and what is left to do,
+/// and nothing of what is old.
+#[test]
+fn behind_a_summary_the_recent_words_and_open_tasks_are_there_and_the_old_ones_are_not() {
+    let rig = Rig::on("engine/compact");
+    let served = rig.serve();
+    let mut going = rig.drive(&served, &[]);
+    for word in ["task", "first", "second"] {
+        going.say(word);
+        going.line("result");
+    }
+    going.granted(&json!({ "subtype": "compact" }));
+    going.line_with("a boundary", |line| line["subtype"] == "compact_boundary");
+    going.say("and on");
+    assert_eq!(going.line("result")["result"], "I go on");
+    going.end().code(0);
+    let lead = served.of("team-lead");
+    let last = lead.iter().rfind(|one| one["purpose"] == "turn").unwrap();
+    let last = &last["request"]["messages"];
+    let words = last.to_string();
+    for there in ["PLAIN-SUMMARY", "RECENT-WORDS", "Paint the hull", "and on"] {
+        assert!(words.contains(there), "{there} is not in {words}");
+    }
+    assert!(!words.contains("OLD-WORDS"), "{words}");
+    assert_eq!(last[0]["role"], "user", "{words}");
+    let asked = served.log().into_iter().find(|one| one["purpose"] == "compact").unwrap();
+    assert!(asked["request"]["messages"].to_string().contains("OLD-WORDS"), "{asked}");
+}
+
 #[test]
 fn killed_in_the_middle_of_a_turn_nothing_is_missing_and_nothing_runs_twice() {
     let rounds = if soak() { 60 } else { 3 };
@@ -64,10 +93,10 @@ fn killed_in_the_middle_of_a_turn_nothing_is_missing_and_nothing_runs_twice() {
         let whole: String = rig.records().iter().map(ToString::to_string).collect();
         assert!(whole.contains(&step), "{round}: what was said is missing");
         let log = rig.read("log");
-        let (mut sorted, all): (Vec<&str>, Vec<&str>) =
-            (log.lines().collect(), log.lines().collect());
-        sorted.dedup();
-        assert_eq!(sorted, all, "{round}: something ran twice");
+        let mut once: Vec<&str> = log.lines().collect();
+        once.sort_unstable();
+        once.dedup();
+        assert_eq!(once.len(), log.lines().count(), "{round}: something ran twice: {log}");
         let lost = whole.matches("It was not run again").count();
         assert!(log.lines().count() + lost >= 12 && lost <= 1, "{round}: {log}");
     }

@@ -14,7 +14,10 @@ fn formats_say_the_same_in_three_ways() {
         serde_json::from_str(&rig.run(&["-p", "hello", "--output-format", "json"]).code(0).stdout)
             .unwrap();
     assert_eq!((&one["type"], &one["result"]), (&json!("result"), &json!("ok")));
+    rig.write(".mcp.json", r#"{"mcpServers": {"docs": {"command": "x"}, "db": {}}}"#);
     let lines = rig.stream(&["-p", "hello"]).code(0).lines();
+    let server = |name: &str| json!({ "name": name, "status": "configured" });
+    assert_eq!(lines[0]["mcp_servers"], json!([server("db"), server("docs")]));
     assert_eq!(
         (&lines[0]["subtype"], &lines.last().unwrap()["result"]),
         (&json!("init"), &json!("ok"))

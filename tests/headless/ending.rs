@@ -39,7 +39,7 @@ fn a_background_command_does_not_keep_a_run() {
     let rig = Rig::new(
         r#"
 - { call: [{ tool: Bash, input: { command: "echo $$ > pid; exec sleep 1000", run_in_background: true } }] }
-- { call: [{ tool: Bash, input: { command: "until [ -s pid ]; do sleep 0.02; done" } }] }
+- { call: [{ tool: Bash, input: { command: "while [ ! -s pid ]; do sleep 0.01; done" } }] }
 - { say: done }
 "#,
     );

@@ -252,9 +252,12 @@ async fn a_refusal_says_what_the_server_says() {
         let cases = [
             (
                 said(401, "invalid x-api-key"),
-                "the key was refused: invalid x-api-key (HTTP 401 Unauthorized, request req_1)",
+                "the key was refused: invalid x-api-key (HTTP 401 Unauthorized, request req_1); set KEY to a key that is good, then start again with -c",
             ),
-            (said(404, "model: m"), "not found: model: m (HTTP 404 Not Found, request req_1)"),
+            (
+                said(404, "model: m"),
+                "not found: model: m (HTTP 404 Not Found, request req_1); choose another model with --model; `quarterdeck model list` shows them",
+            ),
             (
                 said(400, "max_tokens: no"),
                 "the request was refused: max_tokens: no (HTTP 400 Bad Request, request req_1)",
@@ -275,7 +278,11 @@ async fn a_refusal_says_what_the_server_says() {
         for (reply, words) in cases {
             let server = Server::start(vec![reply]).await;
             let error = failure(ask(&dialect.model(&server.url)).await);
-            assert_eq!(error.to_string(), words, "{dialect:?}");
+            let key = match dialect {
+                Dialect::Anthropic => "ANTHROPIC_API_KEY",
+                Dialect::OpenAi => "OPENAI_API_KEY",
+            };
+            assert_eq!(error.to_string(), words.replace("KEY", key), "{dialect:?}");
             assert_eq!(server.seen().len(), 1, "{dialect:?}: not tried again");
         }
     }

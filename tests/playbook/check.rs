@@ -147,7 +147,7 @@ fn mistakes_of_a_turn() {
         ),
         (
             "{when: {matching: x}, say: y}",
-            "3:15: `matching` belongs to `mail_from` (add `mail_from`, or use `user`)",
+            "3:15: `matching` belongs to `mail_from`, `result_of` or `error_of` (add one of them, or use `user`)",
         ),
         ("{when: {}, say: y}", "3:14: `when` is empty (leave it out, or say `any: true`)"),
         (

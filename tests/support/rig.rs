@@ -187,6 +187,7 @@ impl Rig {
         command.args(args).current_dir(&self.project).env_clear();
         command.env("PATH", std::env::var_os("PATH").unwrap()).env("HOME", self.user());
         command.env("SHELL", "/bin/bash").env("QUARTERDECK_HOME", self.home());
+        command.env("QUARTERDECK_POLICY_AGENTS", self.root().join("policy"));
         command
     }
 
@@ -487,6 +488,7 @@ pub fn indented(text: &str, by: usize) -> String {
 
 /// Whether a process runs; one that only waits to be collected does not.
 pub fn alive(pid: &str) -> bool {
+    assert!(pid.parse::<u32>().is_ok(), "`{pid}` is no process");
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit(')').next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with(" Z"))
 }

@@ -66,8 +66,8 @@ async fn a_teammate_has_all_that_its_definition_gives() {
     define(
         &rig,
         "scholar",
-        "---\nname: scholar\ndescription: knows\nmemory: project\nskills: [greek]\nhooks:\n  \
-         Stop: []\n---\nYou know much.\n",
+        "---\nname: scholar\ndescription: knows\nmemory: project\nskills: [greek, \
+         latin]\n---\nYou know much.\n",
     );
     let skill = rig.project.join(".claude/skills/greek");
     fs::create_dir_all(&skill).unwrap();
@@ -96,8 +96,8 @@ async fn a_teammate_has_all_that_its_definition_gives() {
     }
     let told = facts(&live).into_iter().any(|(agent, fact)| {
         let bob = agent.is_some_and(|agent| agent.name == *"bob");
-        matches!(fact, Fact::Notice { text, .. } if bob && text.contains("its hooks"))
+        matches!(fact, Fact::Notice { text, .. } if bob && text.contains("skill `latin`, which is nowhere"))
     });
-    assert!(told, "what of it does not run is said");
+    assert!(told, "what it does not have is said");
     live.end().await;
 }

@@ -1,29 +1,20 @@
 //! The console opens, answers, is resized, and gives the terminal back however it ends.
 
-use super::console::{Console, Place};
+use super::console::Console;
+use super::place::Place;
 
 const TALK: &str = "- repeat: true\n  say: \"Ahoy from the lead.\"";
-
-fn open(place: &Place, columns: u16, rows: u16) -> Console {
-    let book = place.book();
-    let console = Console::start(place, &["--playbook", &book], columns, rows);
-    console.until_text("to lead");
-    console
-}
 
 #[test]
 fn it_starts_answers_and_quits_and_the_terminal_is_as_it_was() {
     let place = Place::new(TALK);
-    let mut console = open(&place, 100, 30);
+    let mut console = Console::open(&place, 100, 30);
     console.until("the whole screen is the console's", vt100::Screen::alternate_screen);
     console.type_words("hello there");
     console.press("\r");
     console.until_text("Ahoy from the lead.");
     console.until("the lead is idle", |screen| screen.contents().contains("idle"));
-    console.press("\x03");
-    console.until_text("again");
-    console.press("\x03");
-    let (code, left) = console.ends();
+    let (code, left) = console.quits();
     assert_eq!(code, 0, "{left}");
     assert!(left.contains("quarterdeck -r"), "it says how to go on:\n{left}");
 }
@@ -31,7 +22,7 @@ fn it_starts_answers_and_quits_and_the_terminal_is_as_it_was() {
 #[test]
 fn a_resize_keeps_the_draft() {
     let place = Place::new(TALK);
-    let mut console = open(&place, 100, 30);
+    let mut console = Console::open(&place, 100, 30);
     console.type_words("a draft that stays");
     for (columns, rows) in [(60, 20), (140, 40), (80, 24)] {
         console.resize(columns, rows);
@@ -49,7 +40,7 @@ fn a_resize_keeps_the_draft() {
 fn a_signal_gives_the_terminal_back() {
     for name in ["TERM", "HUP", "INT"] {
         let place = Place::new(TALK);
-        let console = open(&place, 80, 24);
+        let console = Console::open(&place, 80, 24);
         console.signal(name);
         let (_, left) = console.ends();
         assert!(left.contains("quarterdeck -r"), "after {name}:\n{left}");
@@ -64,4 +55,58 @@ fn a_mistake_before_the_start_is_one_line_and_leaves_the_terminal_alone() {
     assert_eq!(code, 2, "{left}");
     assert!(left.contains("mauve"), "{left}");
     assert_eq!(left.trim().lines().count(), 1, "{left}");
+}
+
+#[test]
+fn a_panic_gives_the_terminal_back_before_it_is_told() {
+    let place = Place::new(TALK).with("QUARTERDECK_TEST_PANIC", "1");
+    let book = place.book();
+    let (code, left) = Console::start(&place, &["--playbook", &book], 80, 24).ends();
+    assert_ne!(code, 0, "{left}");
+    assert!(left.contains("told to panic"), "{left}");
+}
+
+#[test]
+fn without_a_model_the_first_run_is_a_rehearsal_in_a_copy() {
+    let place = Place::new(TALK);
+    let mut console = Console::start(&place, &[], 140, 40);
+    console.until_text("This is a rehearsal");
+    console.until_text("ANTHROPIC_API_KEY");
+    console.until_text("fix the bugs");
+    console.press("\r");
+    console.until_text("stock-fix");
+    console.until("an ask of the team", |screen| screen.contents().contains("yes, once"));
+    console.press("\x1b");
+    console.until_no_ask_is_shown();
+    let (code, left) = leaves(console, "e\r");
+    assert_eq!(code, 0, "{left}");
+    let own = std::fs::read_dir(place.path("project")).unwrap().count();
+    assert_eq!(own, 0, "nothing outside the copy is touched");
+}
+
+/// Leaves while somebody works or asks; the keys pick how.
+fn leaves(mut console: Console, how: &str) -> (u32, String) {
+    console.press("\x03");
+    console.until_text("again");
+    console.press("\x03");
+    console.until_text("Leave?");
+    console.press(how);
+    console.ends()
+}
+
+#[test]
+fn quitting_with_agents_at_work_asks_first() {
+    let place = Place::new("- say: \"slowly\"\n  fault: { stall_ms: 120000 }");
+    let mut console = Console::open(&place, 100, 30);
+    console.say("begin");
+    console.until_text("working");
+    console.press("\x03");
+    console.until_text("again");
+    console.press("\x03");
+    console.until_text("One agent is working.");
+    console.press("\x1b");
+    console.until("it stays", |screen| !screen.contents().contains("Leave?"));
+    let (code, left) = leaves(console, "e\r");
+    assert_eq!(code, 0, "{left}");
+    assert!(left.contains("ended"), "{left}");
 }

@@ -1,6 +1,7 @@
 //! A recorded session on the real console.
 
-use super::console::{Console, Place};
+use super::console::Console;
+use super::place::Place;
 
 const TALK: &str = "- when: { user: first }\n  say: \"The first answer.\"\n- when: { user: second }\n  say: \"The second answer.\"";
 

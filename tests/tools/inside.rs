@@ -76,9 +76,10 @@ async fn who_runs_in_the_shell_of_an_agent_decides_nothing() {
     let (home, state) = (home.display(), state.display());
     let set = format!("export QUARTERDECK_HOME='{home}' XDG_STATE_HOME='{state}'");
     let revoke = format!("permissions revoke latest {}", given[0].id);
-    for command in ["asks approve latest toolu_2", "asks deny latest toolu_2", &revoke] {
+    let answer = "asks answer latest toolu_2 yes";
+    for command in ["asks approve latest toolu_2", "asks deny latest toolu_2", answer, &revoke] {
         for way in WAYS {
-            let output = rig.bash(&format!("{set}; {way} '{PROGRAM}' {command} --json")).await;
+            let output = rig.bash(&format!("{set}; {way} '{PROGRAM}' --json {command}")).await;
             let said = text(&output);
             assert!(output.failed && said.contains("inside_agent"), "{way} {command}: {said}");
             assert!(said.contains("Exit code 1"), "{said}");

@@ -6,6 +6,7 @@
 use serde_json::Value;
 
 use super::{Definition, EffortWish, Isolation, McpServer, MemoryScope, ModelWish, Source};
+use crate::agent::hooks::Hooks;
 use crate::model::request::Effort;
 use crate::permission::view::mode_named;
 use crate::protocol::mistake::Mistakes;
@@ -349,7 +350,16 @@ impl<'n> Fields<'n> {
     fn hooks(&mut self) -> Option<Value> {
         let node = self.find("hooks")?;
         match &node.data {
-            Data::Map(_) => Some(node.to_json()),
+            Data::Map(_) => {
+                let written = node.to_json();
+                match Hooks::read(&written) {
+                    Ok((_, idle)) => {
+                        idle.into_iter().for_each(|what| self.warnings.add(node.at, what));
+                    }
+                    Err(what) => self.errors.add(node.at, what),
+                }
+                Some(written)
+            }
             Data::List(_) | Data::Scalar { .. } => {
                 self.wrong(node, "hooks", "a mapping of events");
                 None

@@ -92,13 +92,25 @@ pub fn read_json(text: &str) -> Read {
     read
 }
 
-/// The front matter, with an empty line for the one that opens it so that lines keep their
-/// numbers, and the prompt.
+/// What the front matter says, if there is any that can be read.
+pub fn front(text: &str) -> Option<Value> {
+    let mut errors = Mistakes::default();
+    let (front, _) = split(text, &mut errors)?;
+    front_matter(&front, &mut errors).map(|root| root.to_json())
+}
+
 /// What stands below the front matter, if there is any.
 pub fn body(text: &str) -> &str {
     split(text, &mut Mistakes::default()).map_or(text, |(_, body)| body)
 }
 
+/// One text of the front matter, if there is any.
+pub fn header(text: &str, key: &str) -> Option<String> {
+    front(text)?.get(key)?.as_str().map(|text| text.trim().to_owned())
+}
+
+/// The front matter, with an empty line for the one that opens it so that lines keep their
+/// numbers, and the prompt.
 fn split<'a>(text: &'a str, errors: &mut Mistakes) -> Option<(String, &'a str)> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut lines = text.split_inclusive('\n');

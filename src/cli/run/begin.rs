@@ -59,6 +59,9 @@ pub async fn begin(store: &Store, run: &Run, out: &mut Out) -> Result<Begun, Fai
 async fn start(store: &Store, run: &Run, project: PathBuf, out: &mut Out) -> Result<Live, Failure> {
     let session = session(store, run, &project)?;
     let settings = settings_of(&project)?;
+    for slip in layers::slips(&layers::files(&project)) {
+        out.remark(&slip);
+    }
     let watcher = Watcher::new(Sources::of(&project, run.agents.clone()));
     let catalog = watcher.catalog();
     for problem in &catalog.problems {
@@ -87,7 +90,7 @@ async fn start(store: &Store, run: &Run, project: PathBuf, out: &mut Out) -> Res
         disallowed: split(&run.disallowed_tools),
         team: team_policy(run, &settings),
         policy: Policy {
-            fork: run.fork || settings.fork.unwrap_or(false),
+            fork: forks(run.fork, settings.fork, run.on_screen),
             auto_background_after: run
                 .auto_background_after
                 .or(settings.auto_background_after)
@@ -106,6 +109,15 @@ async fn start(store: &Store, run: &Run, project: PathBuf, out: &mut Out) -> Res
         StartError::Store(error) => Failure::from(error),
         StartError::Other(what) => Failure::no("start", what),
     })
+}
+
+/// Whether an agent without a type is a fork: who asks for it gets it, and what nobody decided is
+/// so where somebody looks on.
+const fn forks(flag: bool, setting: Option<bool>, on_screen: bool) -> bool {
+    match setting {
+        Some(setting) => flag || setting,
+        None => flag || on_screen,
+    }
 }
 
 /// How a team is run. Where questions wait, the person decides, from wherever they answer; as
@@ -227,6 +239,9 @@ fn brains(run: &Run, lead: Option<&Definition>, out: &mut Out) -> Result<(Brains
                 true => choose::demo_playbook(),
                 false => Playbook::load(file).map_err(|error| bad(error.to_string()))?,
             };
+            if run.model.is_some() {
+                out.remark("quarterdeck: --model is not used: the playbook answers");
+            }
             // What nobody watches need not be slow; what somebody watches must not break off.
             let (pace, unmatched) = match run.on_screen {
                 true => (run.pace.map_or(playbook.pace, Pace::new), Unmatched::EndPolitely),
@@ -268,4 +283,26 @@ fn worktree_of(here: &Path, name: &str, out: &mut Out) -> Result<Worktree, Failu
     }
     out.remark(&format!("quarterdeck: working in {} on {}", tree.path.display(), tree.branch));
     Ok(tree)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::forks;
+
+    #[test]
+    fn forks_are_usual_on_a_screen_and_a_setting_decides_otherwise() {
+        let table = [
+            ((false, None, true), true),
+            ((false, None, false), false),
+            ((false, Some(false), true), false),
+            ((false, Some(true), true), true),
+            ((false, Some(true), false), true),
+            ((false, Some(false), false), false),
+            ((true, None, false), true),
+            ((true, Some(false), false), true),
+        ];
+        for ((flag, setting, on_screen), wanted) in table {
+            assert_eq!(forks(flag, setting, on_screen), wanted, "{flag} {setting:?} {on_screen}");
+        }
+    }
 }

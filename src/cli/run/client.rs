@@ -220,10 +220,11 @@ impl<'a> Client<'a> {
         let cwd = lead.cx.cwd.get().to_string_lossy().into_owned();
         let init = Init {
             cwd: &cwd,
-            model: &lead.brain.chosen.name(),
+            model: &lead.brain().chosen.name(),
             mode: lead.mode(),
             tools: lead.tools.names().collect(),
             agents,
+            mcp_servers: self.live.office.mcp_servers.iter().map(String::as_str).collect(),
         };
         let line = self.lines.init(&init);
         self.stream(&line)

@@ -235,7 +235,11 @@ async fn aside(
     prompt: String,
     stop: &Stop,
 ) -> Result<Value, String> {
-    let agent = whom(live, agent)?;
+    let agent = match agent {
+        // Also whoever has ended.
+        Some(name) => live.find(&name).ok_or_else(|| format!("there is no agent `{name}`"))?,
+        None => live.lead().cx.me.clone(),
+    };
     let purpose = match purpose {
         Aside::Title => Purpose::Title,
         Aside::Summary => Purpose::Summary,

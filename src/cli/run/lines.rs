@@ -24,6 +24,8 @@ pub struct Init<'a> {
     pub mode: Mode,
     pub tools: Vec<&'a str>,
     pub agents: Vec<String>,
+    /// The names of the MCP servers that are configured.
+    pub mcp_servers: Vec<&'a str>,
 }
 
 impl Lines {
@@ -32,9 +34,12 @@ impl Lines {
     }
 
     pub fn init(&self, init: &Init<'_>) -> Value {
+        // Nobody has spoken to them yet.
+        let servers = init.mcp_servers.iter();
+        let servers = servers.map(|name| json!({ "name": name, "status": "configured" }));
         json!({
             "type": "system", "subtype": "init", "cwd": init.cwd, "session_id": self.session,
-            "tools": init.tools, "mcp_servers": [], "model": init.model,
+            "tools": init.tools, "mcp_servers": servers.collect::<Vec<_>>(), "model": init.model,
             "permissionMode": mode_name(init.mode), "agents": init.agents,
             "agent": "team-lead", "version": env!("CARGO_PKG_VERSION"), "uuid": uuid(),
         })

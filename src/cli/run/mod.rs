@@ -51,7 +51,7 @@ async fn headless(
         () = signals.next() => return Err(Failure::Interrupted),
     };
     let Begun { live, tree } = begin::begin(store, run, out).await?;
-    if input.is_over() && live.is_idle() {
+    if input.is_over() && !live.had_work {
         live.end().await;
         return Err(Failure::bad_input("nothing was left to do; say what to do with -p TEXT"));
     }

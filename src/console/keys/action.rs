@@ -225,6 +225,11 @@ actions! {
 }
 
 impl Action {
+    /// The jump to the agent at this place, counted from nought.
+    pub fn jump_to(place: usize) -> Option<Self> {
+        Self::ALL.iter().copied().find(|action| action.jump() == Some(place))
+    }
+
     /// Which agent a jump goes to, counted from nought.
     pub fn jump(self) -> Option<usize> {
         let first = Self::JumpTo1 as usize;

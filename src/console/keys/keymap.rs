@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use super::table::{Row, rows};
-use super::{Action, Chord, Context};
+use super::{Action, Chord, Context, Key};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Keymap {
@@ -66,6 +66,23 @@ impl Keymap {
     /// The keys of an action in a context, the first one first.
     pub fn keys(&self, context: Context, action: Action) -> &[Chord] {
         self.keys.get(&(context, action)).map_or(&[], Vec::as_slice)
+    }
+
+    /// The first key of an action in a context, as it is shown; nothing where it has none.
+    pub fn key(&self, context: Context, action: Action) -> String {
+        self.keys(context, action).first().map(Chord::shown).unwrap_or_default()
+    }
+
+    /// The keys of all nine jumps in one word, `Alt+1…9`, where they are alike.
+    pub fn jumps(&self, context: Context) -> Option<String> {
+        let first = *self.keys(context, Action::JumpTo1).first()?;
+        let alike = (1..=9).all(|digit| {
+            let wanted =
+                char::from_digit(digit, 10).map(|digit| Chord { key: Key::Char(digit), ..first });
+            let jump = usize::try_from(digit).ok().and_then(|digit| Action::jump_to(digit - 1));
+            jump.map(|jump| self.keys(context, jump)) == wanted.as_ref().map(std::slice::from_ref)
+        });
+        alike.then(|| format!("{}…9", first.shown()))
     }
 
     /// The rows of a context with the keys that are in force.
@@ -168,19 +185,15 @@ impl Names for &[Context] {
 }
 
 /// The README's table: one line per place, in the order of the help.
-#[expect(clippy::wildcard_enum_match_arm, reason = "the rest is shown as it is")]
 pub fn readme(keymap: &Keymap) -> String {
     let mut text = String::from("| where | keys |\n| --- | --- |\n");
     for context in Context::ALL {
         let mut cells: Vec<String> = Vec::new();
         for (row, keys) in keymap.rows(*context) {
-            let (keys, help) = match row.action {
-                Action::JumpTo1 if *context == Context::Prefix => ("`1`…`9`".to_owned(), "jump"),
-                Action::JumpTo1 => {
-                    ("`Alt+1`…`Alt+9`".to_owned(), "jump to the lead, or to a teammate")
-                }
-                action if action.jump().is_some() => continue,
-                _ => {
+            let (keys, help) = match (row.action.jump(), keymap.jumps(*context)) {
+                (Some(0), Some(all)) => (format!("`{all}`"), "jump to the lead, or to a teammate"),
+                (Some(_), Some(_)) => continue,
+                (Some(_), None) | (None, _) => {
                     let keys: Vec<String> =
                         keys.iter().map(|chord| format!("`{}`", chord.shown())).collect();
                     (keys.join(" "), row.help)

@@ -154,7 +154,7 @@ pub const ROWS: &[Row] = &[
     row(C::Sheet, "g <home>",   A::Top,          "to the top"),
     row(C::Sheet, "G <end>",    A::Bottom,       "to the end"),
     row(C::Sheet, "<ret>",      A::Accept,       "go there"),
-    row(C::Sheet, "c",          A::CopyCell,     "copy"),
+    row(C::Sheet, "c",          A::CopyCell,     "copy").footer("copy"),
     row(C::Sheet, "<esc> q",    A::Escape,       "close").footer("close"),
 
     row(C::Replay, "<space>",    A::PlayOrPause,    "play or pause"),

@@ -6,7 +6,8 @@ use ratatui::buffer::{Buffer, Cell};
 use ratatui::layout::{Position, Rect};
 
 use crate::console::state::State;
-use crate::console::state::ui::Drag;
+use crate::console::state::ui::{Drag, Size};
+use crate::console::text::width::width;
 use crate::console::update::{Effect, Msg, update};
 use crate::console::view::theme::Theme;
 use crate::console::view::{self, Cache, layout, pane};
@@ -62,17 +63,24 @@ impl Deck {
     }
 
     /// What the screen showed in this part of a pane.
-    pub fn text_of(&self, drag: &Drag) -> String {
-        let Some(shown) = &self.shown else { return String::new() };
+    pub fn text_of(&mut self, drag: &Drag) -> String {
+        // A quick hand is done before the next frame: then what would be in it counts.
+        let shown = self.shown.take().unwrap_or_else(|| {
+            let Size { columns, rows } = self.state.size;
+            let mut buffer = Buffer::empty(Rect::new(0, 0, columns, rows));
+            self.paint_into(buffer.area, &mut buffer);
+            buffer
+        });
         let plan = layout::arrange(&self.state);
         let spot = match self.state.is_zoomed() {
             true => Some(layout::zoomed(&self.state)),
             false => plan.panes.into_iter().find(|spot| spot.agent == drag.pane),
         };
         let Some(spot) = spot else { return String::new() };
-        let rows = pane::dragged(drag, spot.inner()).into_iter().map(|(y, from, to)| {
-            let cells = (from..to).filter_map(|x| shown.cell((x, y)));
-            cells.map(Cell::symbol).collect::<String>().trim_end().to_owned()
+        let inner = spot.inner();
+        let rows = pane::dragged(drag, inner).into_iter().map(|(y, from, to)| {
+            let cells = (inner.x..to).map(|x| shown.cell((x, y)).map_or("", Cell::symbol));
+            glyphs(cells.collect(), usize::from(from - inner.x)).trim_end().to_owned()
         });
         rows.collect::<Vec<_>>().join("\n")
     }
@@ -83,4 +91,19 @@ impl Deck {
             self.theme = theme.with_glyphs(self.theme.glyphs);
         }
     }
+}
+
+/// The characters of a row of cells that begin at `from` or behind it. A wide one has two cells:
+/// the second is no blank of the text, and whoever begins there means the character.
+fn glyphs(cells: Vec<&str>, from: usize) -> String {
+    let mut text = String::new();
+    let mut at = 0;
+    while let Some(symbol) = cells.get(at) {
+        let next = at + width(symbol).max(1);
+        if next > from {
+            text.push_str(symbol);
+        }
+        at = next;
+    }
+    text
 }

@@ -1,7 +1,6 @@
 //! The only place that acts: what `update` wished for is done here.
 
 use std::io;
-use std::path::PathBuf;
 use std::time::Instant;
 
 use futures::FutureExt;
@@ -9,10 +8,11 @@ use futures::future::BoxFuture;
 use tokio::sync::mpsc;
 
 use super::files::{self, HistoryFile};
+use super::looks::Library;
 use super::outside::{self, Outcome};
 use super::{Desk, Signals};
 use crate::console::term::{Screen, alert};
-use crate::console::update::{Editing, Effect, Msg};
+use crate::console::update::{Editing, Effect, Look, Msg};
 use crate::protocol::event::Level;
 use crate::protocol::op::Op;
 use crate::session::Session;
@@ -24,7 +24,7 @@ pub type Sending<'a> = BoxFuture<'a, Option<Msg>>;
 pub struct Hands<'a> {
     pub session: &'a dyn Session,
     pub told: mpsc::Sender<Msg>,
-    pub project: PathBuf,
+    pub library: Library,
     pub history: HistoryFile,
     pub terminal: alert::Terminal,
 }
@@ -39,10 +39,23 @@ impl<'a> Hands<'a> {
     }
 
     fn list_files(&self) {
-        let (told, project) = (self.told.clone(), self.project.clone());
+        let (told, project) = (self.told.clone(), self.library.project.clone());
         tokio::task::spawn_blocking(move || {
             // Nobody listens when the console was left meanwhile.
             let _ = told.blocking_send(Msg::FilesListed(files::list(&project)));
+        });
+    }
+
+    pub fn look(&self, what: Look) {
+        self.beside(move |library| library.look(what));
+    }
+
+    /// Does something that blocks, and tells what came of it.
+    fn beside(&self, work: impl FnOnce(&Library) -> Msg + Send + 'static) {
+        let (told, library) = (self.told.clone(), self.library.clone());
+        tokio::task::spawn_blocking(move || {
+            // Nobody listens when the console was left meanwhile.
+            let _ = told.blocking_send(work(&library));
         });
     }
 
@@ -58,6 +71,24 @@ impl<'a> Hands<'a> {
     fn tell(&self, level: Level, text: String) -> Msg {
         Msg::Told { level, text }
     }
+}
+
+/// Gives a text to the clipboard of the terminal, and says so.
+pub(super) fn copy(text: &str, terminal: &alert::Terminal, screen: &mut Screen) -> io::Result<Msg> {
+    let told = |level, text: String| Msg::Told { level, text };
+    // Nothing is no reason to lose what the clipboard holds.
+    if text.trim().is_empty() {
+        return Ok(told(Level::Info, "There is nothing to copy here.".to_owned()));
+    }
+    Ok(match terminal.copy(text) {
+        Some(sequence) => {
+            screen.send(&sequence)?;
+            told(Level::Info, format!("Copied {} characters.", text.chars().count()))
+        }
+        None => {
+            told(Level::Warning, "This is too long for the clipboard of a terminal.".to_owned())
+        }
+    })
 }
 
 impl<'a> Desk<'a> {
@@ -105,20 +136,9 @@ impl<'a> Desk<'a> {
             }
             Effect::CopyArea(drag) => {
                 let text = self.deck.text_of(&drag);
-                let words = format!("Copied {} characters.", text.chars().count());
-                if let Some(sequence) = hands.terminal.copy(&text) {
-                    screen.send(&sequence)?;
-                    return Ok(Some(hands.tell(Level::Info, words)));
-                }
+                return copy(&text, &hands.terminal, screen).map(Some);
             }
-            Effect::Copy(text) => match hands.terminal.copy(&text) {
-                Some(sequence) => screen.send(&sequence)?,
-                None => {
-                    let text = "This is too long for the clipboard of a terminal; `v` opens it in \
-                                an editor.";
-                    return Ok(Some(hands.tell(Level::Warning, text.to_owned())));
-                }
-            },
+            Effect::Copy(text) => return copy(&text, &hands.terminal, screen).map(Some),
             Effect::Ring { title, body } => screen.send(&hands.terminal.ring(&title, &body))?,
             Effect::Title(title) => screen.set_title(&title)?,
             Effect::Redraw => screen.redraw()?,
@@ -129,15 +149,11 @@ impl<'a> Desk<'a> {
                 }
             }
             Effect::ListFiles => hands.list_files(),
+            Effect::Look(what) => hands.look(what),
+            Effect::Merge(branch) => hands.beside(move |library| library.merge(&branch)),
             Effect::Theme(name) => self.deck.wear(&name),
             Effect::Export { name, text } => {
-                let msg = match files::export(&hands.project, &name, &text) {
-                    Ok(path) => hands.tell(Level::Info, format!("Written to {}.", path.display())),
-                    Err(error) => {
-                        hands.tell(Level::Error, format!("{name} could not be written: {error}"))
-                    }
-                };
-                return Ok(Some(msg));
+                return Ok(Some(files::exported(&hands.library.project, &name, &text)));
             }
             Effect::Quit(parting) => self.left = Some(parting),
             // They take the terminal away: `carry_out` does them.
@@ -170,8 +186,9 @@ impl<'a> Desk<'a> {
         screen.take_back()?;
         self.input.take_back();
         let (columns, rows) = screen.size()?;
-        self.deck.absorb(Msg::Resized { columns, rows });
-        self.deck.absorb(Msg::Focus(true));
+        for effect in self.deck.absorb(Msg::TakenBack { columns, rows }) {
+            self.do_at_once(effect, screen, hands)?;
+        }
         self.clock.ask(Instant::now());
         Ok(match outcome {
             Err(error) => Some(hands.tell(Level::Error, format!("{}: {error}", job.name()))),

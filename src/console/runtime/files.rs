@@ -1,13 +1,15 @@
 //! Files that the console reads and writes for the person: the project's names for completion,
 //! what was said before, and exports.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::console::state::history::KEPT;
+use crate::console::update::Msg;
+use crate::protocol::event::Level;
 use crate::protocol::ids::encoded;
 
 /// More names than this help nobody.
@@ -59,8 +61,11 @@ impl HistoryFile {
     /// Adds one, in one write, so that two consoles never mix their lines.
     pub fn append(&self, text: &str) -> io::Result<()> {
         self.make_dir()?;
-        let mut file = OpenOptions::new().create(true).append(true).mode(0o600).open(&self.path)?;
-        file.write_all(format!("{}\n", serde_json::Value::from(text)).as_bytes())
+        let mut options = OpenOptions::new();
+        let mut file = options.create(true).read(true).append(true).mode(0o600).open(&self.path)?;
+        // Behind a line that somebody could not finish, it would be lost with it.
+        let first = if is_torn(&mut file)? { "\n" } else { "" };
+        file.write_all(format!("{first}{}\n", serde_json::Value::from(text)).as_bytes())
     }
 
     fn rewrite(&self, said: &[String]) -> io::Result<()> {
@@ -80,6 +85,30 @@ impl HistoryFile {
     fn make_dir(&self) -> io::Result<()> {
         let Some(dir) = self.path.parent() else { return Ok(()) };
         fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)
+    }
+}
+
+/// Whether the last line has no end.
+fn is_torn(file: &mut File) -> io::Result<bool> {
+    let mut last = [0];
+    if file.seek(SeekFrom::End(0))? == 0 {
+        return Ok(false);
+    }
+    file.seek(SeekFrom::End(-1))?;
+    file.read_exact(&mut last)?;
+    Ok(last != [b'\n'])
+}
+
+/// Exports a text, and says what came of it.
+pub fn exported(dir: &Path, name: &str, text: &str) -> Msg {
+    match export(dir, name, text) {
+        Ok(path) => {
+            Msg::Told { level: Level::Info, text: format!("Written to {}.", path.display()) }
+        }
+        Err(error) => {
+            let text = format!("{name} could not be written: {error}");
+            Msg::Told { level: Level::Error, text }
+        }
     }
 }
 

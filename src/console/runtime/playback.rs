@@ -1,20 +1,29 @@
 //! The console on a recorded session: the same state and drawing, driven by a player instead of
 //! a session. Going back means folding the events from the start, which is all there is to it.
+//!
+//! The player's keys come first; lists and pages keep theirs. An ask is only looked at, and
+//! nothing is written anywhere.
 
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::deck::Deck;
+use super::effects::copy;
 use super::input::Input;
-use super::{Parting, Screen, Signals};
+use super::outside::{self, Job, Outcome};
+use super::{Parting, Screen, Signals, files};
 use crate::console::keys::{Action, Chord, Context};
+use crate::console::state::dialog::Dialog;
 use crate::console::state::{Opening, State};
+use crate::console::term::alert::Terminal;
 use crate::console::update::{Effect, MouseKind, Msg};
 use crate::console::view::scrub::draw_scrub;
 use crate::console::view::theme::Theme;
-use crate::protocol::event::Event;
+use crate::protocol::event::{Event, Level};
 use crate::session::replay::{Mark, Player};
+use crate::settings::layers::AskOpening;
 
 /// No more frames than this are drawn while it plays.
 const FRAME: Duration = Duration::from_millis(16);
@@ -73,11 +82,12 @@ impl Playback {
         }
     }
 
-    /// What the person does. Wishes come back that a recording can fulfil.
+    /// What the person does. Wishes come back that a recording can fulfil; what it cannot is said.
     #[expect(clippy::wildcard_enum_match_arm, reason = "the rest is for the console")]
     pub fn hear(&mut self, msg: Msg) -> Vec<Effect> {
-        match msg {
+        let wishes = match msg {
             Msg::Key(chord) => self.key(chord),
+            Msg::Paste(_) if !self.takes_text() => Vec::new(),
             Msg::Mouse(mouse)
                 if mouse.row + 1 == self.deck.state.size.rows && mouse.kind == MouseKind::Down =>
             {
@@ -88,27 +98,101 @@ impl Playback {
                 Vec::new()
             }
             other => self.deck.absorb(other),
+        };
+        wishes.into_iter().filter(|wish| self.can_fulfil(wish)).collect()
+    }
+
+    /// Whether a wish needs no session. Whoever wished for something else is told.
+    fn can_fulfil(&mut self, wish: &Effect) -> bool {
+        match wish {
+            Effect::Quit(_)
+            | Effect::Theme(_)
+            | Effect::Redraw
+            | Effect::Mouse(_)
+            | Effect::Title(_)
+            | Effect::Copy(_)
+            | Effect::CopyArea(_)
+            | Effect::OpenEditor { .. }
+            | Effect::Shell
+            | Effect::Export { .. } => true,
+            Effect::Send(_) | Effect::Merge(_) | Effect::Look(_) => {
+                self.deck
+                    .state
+                    .say(Level::Warning, "This is a recording: nothing can be asked of it.");
+                false
+            }
+            // Nobody has to be called to what is over, and nothing is written that could be kept.
+            Effect::Ring { .. } | Effect::Remember(_) | Effect::ListFiles => false,
         }
+    }
+
+    /// Whether what lies on top is written into.
+    fn takes_text(&self) -> bool {
+        let state = &self.deck.state;
+        let written = matches!(state.top(), Some(Dialog::Picker(_) | Dialog::Find(_)));
+        state.asks.dialog.is_none() && (written || state.tasks.dialog.is_some())
     }
 
     fn key(&mut self, chord: Chord) -> Vec<Effect> {
         let state = &self.deck.state;
-        // Dialogs and panels have their keys; nothing is written here.
-        let inner = state.contexts().into_iter();
-        let inner: Vec<Context> = inner
-            .filter(|context| !matches!(context, Context::Composer | Context::Everywhere))
-            .collect();
-        let is_asked = state.asks.dialog.is_some() || state.tasks.dialog.is_some();
-        if is_asked || state.ui.prefix || state.keymap.resolve(&inner, chord).is_some() {
+        if state.ui.prefix {
+            return self.after_prefix(chord);
+        }
+        if self.takes_text() {
             return self.deck.absorb(Msg::Key(chord));
         }
-        if let Some((_, action)) = state.keymap.resolve(&[Context::Replay], chord) {
+        let is_page = state.asks.dialog.is_none() && state.contexts().contains(&Context::Sheet);
+        let of_page = is_page && state.keymap.resolve(&[Context::Sheet], chord).is_some();
+        let of_player = state.keymap.resolve(&[Context::Replay], chord).filter(|_| !of_page);
+        if let Some((_, action)) = of_player {
             return self.control(action);
         }
-        match chord.typed() {
-            Some(_) if state.top().is_none() => Vec::new(),
-            Some(_) | None => self.deck.absorb(Msg::Key(chord)),
+        if state.asks.dialog.is_some() {
+            return self.look_at_ask(chord);
         }
+        match state.keymap.resolve(&state.contexts(), chord) {
+            // Nothing is written here.
+            None | Some((Context::Composer, _)) => Vec::new(),
+            Some(_) => self.deck.absorb(Msg::Key(chord)),
+        }
+    }
+
+    /// What an ask was can be read; it was answered long ago.
+    fn look_at_ask(&mut self, chord: Chord) -> Vec<Effect> {
+        let state = &self.deck.state;
+        let meant = state.keymap.resolve(&[Context::Ask, Context::Everywhere], chord);
+        match meant.map(|(_, action)| action) {
+            Some(
+                Action::Later
+                | Action::Escape
+                | Action::Up
+                | Action::Down
+                | Action::HalfPageUp
+                | Action::HalfPageDown
+                | Action::Redraw
+                | Action::ToggleMouse,
+            ) => self.deck.absorb(Msg::Key(chord)),
+            Some(Action::FullView) => {
+                if let Some(dialog) = self.deck.state.asks.dialog.as_mut() {
+                    dialog.full = !dialog.full;
+                }
+                Vec::new()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// What follows the prefix, but for what writes.
+    fn after_prefix(&mut self, chord: Chord) -> Vec<Effect> {
+        let state = &mut self.deck.state;
+        let meant = state.keymap.resolve(&[Context::Prefix], chord).map(|(_, action)| action);
+        let writes =
+            matches!(meant, Some(Action::HistorySearch | Action::ExternalEditor | Action::Newline));
+        if writes {
+            state.ui.prefix = false;
+            return Vec::new();
+        }
+        self.deck.absorb(Msg::Key(chord))
     }
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "the rest means nothing to a player")]
@@ -148,18 +232,21 @@ impl Playback {
     /// The screen, with the bar of the player at its foot.
     pub fn paint(&mut self, frame: &mut ratatui::Frame<'_>) {
         self.deck.paint(frame);
-        draw_scrub(frame.area(), frame.buffer_mut(), &self.player, &self.deck.theme);
+        let Deck { state, theme, .. } = &self.deck;
+        draw_scrub(frame.area(), frame.buffer_mut(), &self.player, &state.keymap, theme);
     }
 }
 
 fn begun(opening: &Opening) -> State {
     let mut state = State::new(opening.clone());
     state.about.is_replay = true;
+    // What was asked was answered: it is shown to whoever wants to see it, and to nobody else.
+    state.asks.opening = Some(AskOpening::Manual);
     state
 }
 
-/// Shows a recording until the person leaves.
-pub async fn play(mut playback: Playback, mouse: bool) -> io::Result<()> {
+/// Shows a recording until the person leaves. What is exported goes to `project`.
+pub async fn play(mut playback: Playback, mouse: bool, project: &Path) -> io::Result<()> {
     let mut signals = Signals::new()?;
     let mut screen = Screen::open(mouse)?;
     let mut input = Input::open();
@@ -184,32 +271,114 @@ pub async fn play(mut playback: Playback, mouse: bool) -> io::Result<()> {
             Some(Some(msg)) => playback.hear(msg?),
         };
         for effect in effects {
-            if carry_out(effect, &mut playback, &mut screen)? {
+            let is_over = match job_of(&effect) {
+                Some(job) => {
+                    !lend(job, &mut playback, &mut screen, &mut input, &mut signals).await?
+                }
+                None => carry_out(effect, &mut playback, &mut screen, project)?,
+            };
+            if is_over {
                 return Ok(());
             }
+            // While somebody else had the screen, nothing was played.
+            last = Instant::now();
         }
     }
 }
 
+/// The program that a wish needs the terminal for.
+fn job_of(wish: &Effect) -> Option<io::Result<Job>> {
+    if let Effect::OpenEditor { text, ending, .. } = wish {
+        return Some(outside::editor(text, ending));
+    }
+    (*wish == Effect::Shell).then(outside::shell)
+}
+
 /// Whether the person leaves.
-fn carry_out(effect: Effect, playback: &mut Playback, screen: &mut Screen) -> io::Result<bool> {
-    match effect {
+fn carry_out(
+    effect: Effect,
+    playback: &mut Playback,
+    screen: &mut Screen,
+    project: &Path,
+) -> io::Result<bool> {
+    let terminal = Terminal::of(|name| std::env::var(name).ok());
+    let told = match effect {
         Effect::Quit(_) => return Ok(true),
-        Effect::Send(_) => {
-            playback.deck.state.info("This is a recording: nothing can be asked of it.");
+        Effect::Theme(name) => {
+            playback.deck.wear(&name);
+            None
         }
-        Effect::Theme(name) => playback.deck.wear(&name),
-        Effect::Redraw => screen.redraw()?,
-        Effect::Mouse(on) => screen.set_mouse(on)?,
-        Effect::Title(title) => screen.set_title(&title)?,
-        Effect::Copy(_)
-        | Effect::CopyArea(_)
+        Effect::Redraw => {
+            screen.redraw()?;
+            None
+        }
+        Effect::Mouse(on) => {
+            screen.set_mouse(on)?;
+            None
+        }
+        Effect::Title(title) => {
+            screen.set_title(&title)?;
+            None
+        }
+        Effect::Copy(text) => Some(copy(&text, &terminal, screen)?),
+        Effect::CopyArea(drag) => {
+            let text = playback.deck.text_of(&drag);
+            Some(copy(&text, &terminal, screen)?)
+        }
+        Effect::Export { name, text } => Some(files::exported(project, &name, &text)),
+        // `can_fulfil` has sorted these out; the others need the terminal, and `play` does them.
+        Effect::Send(_)
         | Effect::Ring { .. }
-        | Effect::OpenEditor { .. }
-        | Effect::Shell
         | Effect::Remember(_)
         | Effect::ListFiles
-        | Effect::Export { .. } => {}
+        | Effect::Look(_)
+        | Effect::Merge(_)
+        | Effect::OpenEditor { .. }
+        | Effect::Shell => None,
+    };
+    if let Some(msg) = told {
+        playback.deck.absorb(msg);
     }
     Ok(false)
+}
+
+/// Gives the terminal to a program until that ends. Whether there is still one to come back to.
+async fn lend(
+    job: io::Result<Job>,
+    playback: &mut Playback,
+    screen: &mut Screen,
+    input: &mut Input,
+    signals: &mut Signals,
+) -> io::Result<bool> {
+    let mut job = match job {
+        Ok(job) => job,
+        Err(error) => {
+            playback.deck.state.say(Level::Error, error.to_string());
+            return Ok(true);
+        }
+    };
+    input.release();
+    screen.lend();
+    let ended = match job.start() {
+        Ok(mut child) => tokio::select! {
+            status = child.wait() => status.map(|status| Outcome { is_good: status.success() }),
+            () = signals.last() => {
+                child.kill().await?;
+                return Ok(false);
+            }
+        },
+        Err(error) => Err(error),
+    };
+    screen.take_back()?;
+    input.take_back();
+    if let Err(error) = ended.and_then(|outcome| job.result(outcome)) {
+        playback.deck.state.say(Level::Error, format!("{}: {error}", job.name()));
+    }
+    let (columns, rows) = screen.size()?;
+    for effect in playback.hear(Msg::TakenBack { columns, rows }) {
+        if let Effect::Title(title) = effect {
+            screen.set_title(&title)?;
+        }
+    }
+    Ok(true)
 }

@@ -12,8 +12,8 @@ use crate::protocol::op::{Mode, When};
 use crate::protocol::team::Member;
 use crate::protocol::time::Stamp;
 
-/// So many seconds without a sign of life are a stall.
-pub const PATIENCE_SECONDS: u64 = 120;
+/// So many seconds without a sign of life are a stall, where nothing else is set.
+const PATIENCE_SECONDS: u64 = 120;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -86,6 +86,8 @@ pub struct Agent {
     pub contexts: Vec<u64>,
     /// Whether the person has seen that it failed.
     pub failure_seen: bool,
+    /// So many seconds without a sign of life are a stall.
+    patience: u64,
 }
 
 /// Points of a chart that are kept.
@@ -111,6 +113,7 @@ impl Agent {
             unseen: 0,
             contexts: Vec::new(),
             failure_seen: false,
+            patience: PATIENCE_SECONDS,
         };
         agent.rename();
         agent
@@ -129,7 +132,7 @@ impl Agent {
     }
 
     pub fn state(&self, now: Stamp) -> liveness::State {
-        liveness::state(&self.evidence, now, PATIENCE_SECONDS)
+        liveness::state(&self.evidence, now, self.patience)
     }
 
     /// Whether it is at work: a turn goes on.
@@ -161,7 +164,8 @@ impl Agent {
                 self.failure_seen = false;
             }
             Fact::TurnEnded { .. } => self.running.clear(),
-            Fact::Spoke { usage, context, message, .. } => {
+            Fact::Spoke { usage, context, message, model, .. } => {
+                self.thinks_with(model);
                 self.tokens = self.tokens.saturating_add(tokens_used(usage));
                 if self.contexts.len() >= CHART_POINTS {
                     self.contexts.remove(0);
@@ -204,6 +208,13 @@ impl Agent {
         }
     }
 
+    /// The model may have been changed since it began.
+    fn thinks_with(&mut self, model: &str) {
+        if let Some(about) = self.about.as_mut().filter(|about| !about.model.ends_with(model)) {
+            about.model = model.to_owned();
+        }
+    }
+
     fn began(&mut self, about: &AgentAbout) {
         self.kind = match (&about.parent, &about.use_id) {
             (None, _) => Kind::Lead,
@@ -233,6 +244,8 @@ fn tokens_used(usage: &serde_json::Value) -> u64 {
 pub struct Agents {
     all: Vec<Agent>,
     places: HashMap<AgentId, usize>,
+    /// What the settings say of how long an agent may be silent, in seconds.
+    patience: Option<u64>,
 }
 
 impl Agents {
@@ -253,10 +266,19 @@ impl Agents {
 
     fn entry(&mut self, id: &AgentId) -> &mut Agent {
         let place = *self.places.entry(id.clone()).or_insert_with(|| {
-            self.all.push(Agent::new(id.clone()));
+            let patience = self.patience.unwrap_or(PATIENCE_SECONDS);
+            self.all.push(Agent { patience, ..Agent::new(id.clone()) });
             self.all.len() - 1
         });
         &mut self.all[place]
+    }
+
+    /// How many seconds an agent may be silent at work before it counts as stalled.
+    pub fn be_patient_for(&mut self, seconds: u64) {
+        self.patience = Some(seconds);
+        for agent in &mut self.all {
+            agent.patience = seconds;
+        }
     }
 
     pub fn get(&self, id: &AgentId) -> Option<&Agent> {

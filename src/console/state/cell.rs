@@ -154,6 +154,8 @@ pub struct Call {
     pub change: Option<Change>,
     /// Agents that work for this call.
     pub children: Vec<Child>,
+    /// The person had it started, not the agent: it is over when its child is.
+    pub by_person: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -312,6 +314,11 @@ impl Cell {
         }
     }
 
+    /// Whether somebody who chose no cell could mean this one.
+    pub fn is_worth_copying(&self) -> bool {
+        !matches!(self.kind, Kind::TurnEnd { .. }) && !self.text().is_empty()
+    }
+
     /// About how much memory its text takes.
     pub fn size(&self) -> usize {
         const CELL: usize = 200;
@@ -349,6 +356,7 @@ impl Call {
             output: Words::default(),
             change: None,
             children: Vec::new(),
+            by_person: false,
         }
     }
 

@@ -9,12 +9,16 @@ use crate::protocol::ids::AgentId;
 /// Pastes of so many lines or characters are folded.
 const FOLD_LINES: usize = 10;
 const FOLD_CHARACTERS: usize = 1_000;
+/// More big pastes than these are not known again.
+const MOST_PASTES: usize = 20;
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Composer {
     pub draft: Draft,
     /// The drafts of the agents that are not selected.
     drafts: HashMap<AgentId, Draft>,
+    /// Big pastes of this session: text that comes back is folded again where it holds one.
+    pastes: Vec<String>,
     pub history: History,
     pub completion: Option<Completion>,
     pub search: Option<Search>,
@@ -29,31 +33,60 @@ pub struct Draft {
 }
 
 impl Draft {
-    pub fn with_text(text: &str) -> Self {
-        Self { editor: Editor::with_text(text), folded: Vec::new() }
+    /// With this text, in which these pastes are folded.
+    fn folding(text: &str, pastes: &[String]) -> Self {
+        let mut draft = Self::default();
+        let mut rest = text;
+        // The first that comes, and the longest of those that begin there.
+        let next = |rest: &str| {
+            let found = pastes.iter().filter_map(|paste| Some((rest.find(paste.as_str())?, paste)));
+            found.min_by_key(|(at, paste)| (*at, usize::MAX - paste.len()))
+        };
+        while let Some((at, paste)) = next(rest) {
+            draft.editor.insert_str(&rest[..at]);
+            draft.fold(paste.clone());
+            rest = &rest[at + paste.len()..];
+        }
+        draft.editor.insert_str(rest);
+        draft
     }
 
     /// The text with all pastes unfolded.
     pub fn whole(&self) -> String {
-        let mut text = self.editor.text();
-        for (mark, paste) in &self.folded {
-            text = text.replacen(mark, paste, 1);
+        let text = self.editor.text();
+        let (mut whole, mut rest) = (String::new(), text.as_str());
+        let mut left: Vec<&(String, String)> = self.folded.iter().collect();
+        // From left to right: a paste that looks like a mark is not taken for one.
+        loop {
+            let marks = left.iter().enumerate();
+            let next = marks.filter_map(|(nth, (mark, _))| Some((rest.find(mark)?, nth))).min();
+            let Some((at, nth)) = next else { break };
+            let (mark, paste) = left.remove(nth);
+            whole.push_str(&rest[..at]);
+            whole.push_str(paste);
+            rest = &rest[at + mark.len()..];
         }
-        text
+        whole.push_str(rest);
+        whole
     }
 
     pub fn is_empty(&self) -> bool {
         self.editor.is_empty()
     }
 
-    /// Inserts a paste; a big one as a mark that stands for it.
-    pub fn paste(&mut self, text: &str) {
+    /// Inserts a paste; a big one as a mark that stands for it. What was folded comes back.
+    fn paste(&mut self, text: &str) -> Option<String> {
         let text = text.replace("\r\n", "\n").replace('\r', "\n");
-        let lines = text.lines().count();
-        if lines < FOLD_LINES && text.chars().count() < FOLD_CHARACTERS {
+        if text.lines().count() < FOLD_LINES && text.chars().count() < FOLD_CHARACTERS {
             self.editor.insert_str(&text);
-            return;
+            return None;
         }
+        self.fold(text.clone());
+        Some(text)
+    }
+
+    fn fold(&mut self, text: String) {
+        let lines = text.lines().count();
         let number = self.folded.len() + 1;
         let size = match lines {
             0 | 1 => format!("{} characters", text.chars().count()),
@@ -96,10 +129,21 @@ impl Composer {
         self.drafts.get(agent)
     }
 
-    /// Puts text into the draft, replacing it.
+    /// Puts text into the draft, replacing it. Pastes that were folded are folded again.
     pub fn set_text(&mut self, text: &str) {
-        self.draft = Draft::with_text(text);
+        self.draft = Draft::folding(text, &self.pastes);
         self.completion = None;
+    }
+
+    /// Inserts a paste into the draft, and knows it again.
+    pub fn paste(&mut self, text: &str) {
+        let folded = self.draft.paste(text);
+        if let Some(paste) = folded.filter(|paste| !self.pastes.contains(paste)) {
+            if self.pastes.len() >= MOST_PASTES {
+                self.pastes.remove(0);
+            }
+            self.pastes.push(paste);
+        }
     }
 }
 

@@ -1,9 +1,10 @@
 //! What can lie over the screen. A closed set; the topmost has the keys.
 
+use super::cell::CellId;
 use super::editor::Editor;
 use crate::console::keys::Action;
 use crate::console::update::Parting;
-use crate::protocol::ids::AgentId;
+use crate::protocol::ids::{AgentId, AskId, SessionId, TaskId};
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Dialog {
@@ -36,6 +37,10 @@ pub enum Pick {
     Theme(String),
     Leave(Parting),
     Stop(AgentId),
+    /// Merges a branch into the project.
+    Merge(String),
+    /// Leaves, and goes on with another session.
+    Resume(SessionId),
     Stay,
 }
 
@@ -91,13 +96,16 @@ impl Picker {
             let label = entry.label.to_lowercase();
             let text = format!("{label} {}", entry.help.to_lowercase());
             let words_in = |hay: &str| wanted.split_whitespace().all(|word| hay.contains(word));
+            let name = label.split_whitespace().next().unwrap_or_default();
             match () {
-                () if label.trim_start_matches('/').starts_with(wanted.trim_start_matches('/')) => {
-                    Some(0)
-                }
-                () if words_in(&label) => Some(1),
-                () if words_in(&text) => Some(2),
-                () if in_order(&label, &wanted) => Some(3),
+                () if name == wanted.trim_end() => Some(0),
+                () if label.starts_with(&wanted) => Some(1),
+                // Whoever writes a slash means a command.
+                () if wanted.starts_with('/') => None,
+                () if label.trim_start_matches('/').starts_with(&wanted) => Some(1),
+                () if words_in(&label) => Some(2),
+                () if words_in(&text) => Some(3),
+                () if in_order(&label, &wanted) => Some(4),
                 () => None,
             }
         };
@@ -150,6 +158,11 @@ pub enum Page {
         title: String,
         lines: Vec<String>,
     },
+    /// What was changed where an agent works.
+    Diff {
+        of: String,
+        text: String,
+    },
     /// What was found where.
     Found {
         query: String,
@@ -167,9 +180,14 @@ pub struct Hit {
 /// Where a line of a page leads.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Goal {
-    Agent(AgentId),
-    Tasks,
-    Queue,
+    /// A cell of a transcript, at the row that is the so manieth of those that hold the words.
+    Cell {
+        agent: AgentId,
+        cell: CellId,
+        nth: usize,
+    },
+    Task(TaskId),
+    Ask(AskId),
 }
 
 impl Sheet {

@@ -10,6 +10,8 @@ pub mod dialog;
 pub mod editor;
 pub mod history;
 pub mod notices;
+pub mod offers;
+pub mod story;
 pub mod tasks;
 pub mod transcript;
 pub mod ui;
@@ -22,6 +24,8 @@ use self::asks::{Asks, Waiting};
 use self::composer::Composer;
 use self::dialog::Dialog;
 use self::notices::Notices;
+use self::offers::Offers;
+use self::story::Story;
 use self::tasks::{Claim, Tasks};
 use self::ui::{Focus, Size, Ui};
 use super::keys::{Context, Keymap};
@@ -51,8 +55,12 @@ pub struct State {
     pub keymap: Keymap,
     /// The files of the project, once they were looked up.
     pub files: Option<Arc<[String]>>,
+    /// What can be chosen from.
+    pub offers: Offers,
     /// The name of the theme.
     pub theme: String,
+    /// What is rehearsed, if it is a rehearsal.
+    pub story: Option<Story>,
 }
 
 /// What a session is called and has cost.
@@ -100,7 +108,9 @@ impl State {
             ui: Ui { mouse: opening.mouse, ..Ui::default() },
             keymap: opening.keymap,
             files: None,
+            offers: Offers::default(),
             theme: opening.theme,
+            story: None,
         }
     }
 

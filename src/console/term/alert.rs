@@ -60,7 +60,13 @@ impl Terminal {
         if text.len() > LONGEST_COPY {
             return None;
         }
-        Some(self.outside(&format!("\x1b]52;c;{}\x07", STANDARD.encode(text))))
+        let sequence = format!("\x1b]52;c;{}\x07", STANDARD.encode(text));
+        // tmux takes the plain one into its own buffer, and on to the terminal where it is told
+        // to; the wrapped one reaches the terminal where passing through is allowed.
+        Some(match self.tmux {
+            true => format!("{sequence}{}", self.outside(&sequence)),
+            false => sequence,
+        })
     }
 
     fn outside(&self, sequence: &str) -> String {
@@ -102,5 +108,10 @@ mod tests {
     fn a_copy_is_encoded_and_too_much_is_refused() {
         assert_eq!(with(&[]).copy("hi").as_deref(), Some("\x1b]52;c;aGk=\x07"));
         assert_eq!(with(&[]).copy(&"x".repeat(200_000)), None);
+        assert_eq!(
+            with(&[("TMUX", "x")]).copy("hi").as_deref(),
+            Some("\x1b]52;c;aGk=\x07\x1bPtmux;\x1b\x1b]52;c;aGk=\x07\x1b\\"),
+            "to tmux itself, and to the terminal around it"
+        );
     }
 }

@@ -142,12 +142,16 @@ fn open_by_itself(state: &mut State) {
 }
 
 /// Whether the person is in the middle of something that a dialog would tear apart.
+/// A page that the person opened to read or to choose from is not covered; what fills the screen
+/// for long, a transcript or the task graph, is.
 fn is_busy(state: &State) -> bool {
     let picking = state.layers.iter().any(|layer| match layer {
-        Dialog::Picker(_) | Dialog::Find(_) => true,
-        Dialog::Help { .. } | Dialog::Sheet(_) | Dialog::Zoom | Dialog::Tasks | Dialog::Queue => {
-            false
-        }
+        Dialog::Picker(_)
+        | Dialog::Find(_)
+        | Dialog::Help { .. }
+        | Dialog::Sheet(_)
+        | Dialog::Queue => true,
+        Dialog::Zoom | Dialog::Tasks => false,
     });
     let composing = state.composer.search.is_some() || state.composer.completion.is_some();
     picking || composing || state.ui.prefix || state.asks.stepped_back
@@ -185,6 +189,8 @@ fn show(state: &mut State, id: &AskId, way: Way) {
 
 fn close(state: &mut State) {
     state.asks.dialog = None;
+    // An Esc that comes right behind was meant for the dialog, and interrupts nobody.
+    state.ui.closed = Some(state.now);
     state.asks.unmark();
 }
 
@@ -248,7 +254,7 @@ pub fn on_paste(state: &mut State, text: &str) {
         None => {
             let before: String = held.into_iter().map(|held| held.typed).collect();
             step_back(state, &before);
-            state.composer.draft.paste(text);
+            state.composer.paste(text);
         }
     }
 }

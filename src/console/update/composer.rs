@@ -2,7 +2,7 @@
 //! that were refused come back.
 
 use super::{Editing, Effect, commands, complete};
-use crate::console::keys::Action;
+use crate::console::keys::{Action, Context};
 use crate::console::state::State;
 use crate::console::state::composer::Search;
 use crate::console::state::editor::Editor;
@@ -160,7 +160,8 @@ pub fn restore(state: &mut State, to: &AgentId, text: &str) {
     if *to == state.selected && state.composer.draft.is_empty() {
         state.composer.set_text(text);
     } else if state.composer.history.push(text) {
-        state.info("The words are one ↑ away.");
+        let key = state.keymap.key(Context::Composer, Action::Up);
+        state.info(format!("The words are one {key} away."));
     }
 }
 

@@ -1,12 +1,14 @@
 //! Keys in lists and pages.
 
 use super::everywhere::{self, close_passing};
-use super::{Effect, commands, find, reach};
-use crate::console::commands::COMMANDS;
-use crate::console::keys::{Action, Chord, Context, table};
+use super::{Effect, Parting, commands, find};
+use crate::console::commands::{COMMANDS, named};
+use crate::console::keys::{Action, Context, table};
 use crate::console::state::State;
-use crate::console::state::dialog::{Dialog, Entry, Goal, Page, Pick, Picker, Sheet};
+use crate::console::state::dialog::{Dialog, Entry, Page, Pick, Picker, Sheet};
 use crate::console::state::ui::Focus;
+use crate::console::text::sanitize::one_line;
+use crate::console::view::dialog::text_of;
 use crate::protocol::event::Level;
 use crate::protocol::op::Op;
 
@@ -17,10 +19,11 @@ pub fn act(state: &mut State, action: Action) -> Vec<Effect> {
     match state.layers.last_mut() {
         Some(Dialog::Help { scroll }) => {
             scrolled(scroll, action);
-            if action == Action::Escape {
-                return everywhere::act(state, action);
+            match action == Action::CopyCell {
+                true => copy(state),
+                false if action == Action::Escape => everywhere::act(state, action),
+                false => Vec::new(),
             }
-            Vec::new()
         }
         Some(Dialog::Sheet(_)) => on_sheet(state, action),
         Some(Dialog::Picker(_)) => on_picker(state, action),
@@ -62,28 +65,18 @@ fn on_sheet(state: &mut State, action: Action) -> Vec<Effect> {
                 _ => None,
             };
             if let Some((goal, query)) = goal {
-                return go(state, goal, &query);
+                find::go(state, goal, &query);
             }
         }
+        Action::CopyCell => return copy(state),
         _ => scrolled(&mut sheet.scroll, action),
     }
     Vec::new()
 }
 
-fn go(state: &mut State, goal: Goal, query: &str) -> Vec<Effect> {
-    close_passing(state);
-    match goal {
-        Goal::Agent(id) => {
-            reach::select(state, &id);
-            if !state.is_zoomed() {
-                state.layers.push(Dialog::Zoom);
-            }
-            return find::find(state, query);
-        }
-        Goal::Tasks => state.layers.push(Dialog::Tasks),
-        Goal::Queue => state.layers.push(Dialog::Queue),
-    }
-    Vec::new()
+/// What a page says, to the clipboard.
+fn copy(state: &State) -> Vec<Effect> {
+    state.top().and_then(|page| text_of(page, state)).map(Effect::Copy).into_iter().collect()
 }
 
 #[expect(clippy::wildcard_enum_match_arm, reason = "the rest means nothing in a list")]
@@ -151,6 +144,8 @@ fn pick(state: &mut State) -> Vec<Effect> {
         }
         Pick::Leave(parting) => return vec![Effect::Quit(parting)],
         Pick::Stop(agent) => return vec![Effect::Send(Op::Stop { agent })],
+        Pick::Merge(branch) => return vec![Effect::Merge(branch)],
+        Pick::Resume(id) => return vec![Effect::Quit(Parting::Resume(id))],
         Pick::Stay => {}
     }
     Vec::new()
@@ -214,11 +209,10 @@ pub fn open_palette(state: &mut State) {
         if is_move || row.action.jump().is_some() {
             continue;
         }
-        let keys = state.keymap.keys(row.context, row.action);
         entries.push(Entry {
             label: capitalised(row.help),
             help: String::new(),
-            keys: keys.first().map(Chord::shown).unwrap_or_default(),
+            keys: state.keymap.key(row.context, row.action),
             pick: Pick::Act(row.action),
         });
     }
@@ -226,11 +220,20 @@ pub fn open_palette(state: &mut State) {
         label: format!("/{} {}", command.name, command.arguments).trim_end().to_owned(),
         help: command.help.to_owned(),
         keys: String::new(),
-        pick: match command.needs_words() {
-            true => Pick::Write(format!("/{} ", command.name)),
-            false => Pick::Run(command.name.to_owned()),
+        // What takes words is written first: nothing is done to an agent that was not named.
+        pick: match command.arguments.is_empty() {
+            true => Pick::Run(command.name.to_owned()),
+            false => Pick::Write(format!("/{} ", command.name)),
         },
     }));
+    entries.extend(state.offers.recipes.iter().filter(|recipe| named(&recipe.name).is_none()).map(
+        |recipe| Entry {
+            label: one_line(&format!("/{} {}", recipe.name, recipe.hint)).trim_end().to_owned(),
+            help: one_line(&recipe.description),
+            keys: String::new(),
+            pick: Pick::Write(format!("/{} ", recipe.name)),
+        },
+    ));
     entries.extend(agent_entries(state));
     state.layers.push(Dialog::Picker(Picker::new("commands", entries)));
 }
@@ -241,7 +244,8 @@ pub fn agent_entries(state: &State) -> Vec<Entry> {
     team.map(|(place, agent)| Entry {
         label: format!("Go to {}", agent.name),
         help: state.group(agent).title().to_owned(),
-        keys: if place < 9 { format!("Alt+{}", place + 1) } else { String::new() },
+        keys: Action::jump_to(place)
+            .map_or(String::new(), |jump| state.keymap.key(Context::Everywhere, jump)),
         pick: Pick::Agent(agent.id.clone()),
     })
     .collect()

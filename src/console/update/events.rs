@@ -1,7 +1,7 @@
 //! What the session tells, and what effects bring back.
 
 use super::composer::restore;
-use super::{Editing, Effect, asks};
+use super::{Editing, Effect, asks, story};
 use crate::console::state::State;
 use crate::console::text::sanitize::one_line;
 use crate::protocol::event::{Event, Fact, Level};
@@ -18,11 +18,12 @@ pub fn on_event(state: &mut State, event: &Event) -> Vec<Effect> {
     state.about.seq = event.seq;
     state.agents.absorb(event);
     state.tasks.absorb(event);
-    let effects = asks::on_event(state, event);
+    let mut effects = asks::on_event(state, event);
     if let Some(agent) = state.agents.get_mut(&state.selected).filter(|_| state.ui.is_watched) {
         agent.unseen = 0;
     }
     of_session(state, event);
+    effects.extend(story::on_event(state, event));
     effects
 }
 
@@ -42,6 +43,9 @@ fn of_session(state: &mut State, event: &Event) {
         Fact::Spoke { usd: Some(usd), .. } => state.about.usd = Some(*usd),
         Fact::Granted { grant } => state.about.grants.push(grant.clone()),
         Fact::Revoked { grant } => state.about.grants.retain(|known| known.id != grant.id),
+        // It stands in the transcript that is looked at.
+        Fact::Notice { level: Level::Info, .. }
+            if event.agent.as_ref() == Some(&state.selected) => {}
         Fact::Notice { level, text } if state.now.millis() - event.at.millis() < OLD_MS => {
             let whose = event.agent.as_ref().and_then(|id| state.agents.get(id));
             let text = match whose.filter(|agent| agent.id != state.selected) {
@@ -71,6 +75,8 @@ pub fn on_refused(state: &mut State, op: Op, why: &str) -> Vec<Effect> {
         | Op::Shutdown { .. }
         | Op::Task { .. }
         | Op::Background { .. }
+        | Op::Model { .. }
+        | Op::Delegate { .. }
         | Op::Compact { .. } => state.say(Level::Error, format!("Not done: {why}.")),
     }
     Vec::new()

@@ -3,7 +3,7 @@
 use super::leave::leave;
 use super::reach::{self, select};
 use super::{Effect, composer, dialogs, find, pane};
-use crate::console::keys::Action;
+use crate::console::keys::{Action, Context};
 use crate::console::state::State;
 use crate::console::state::agents::{Group, Kind};
 use crate::console::state::dialog::Dialog;
@@ -120,7 +120,8 @@ fn escape(state: &mut State) -> Vec<Effect> {
     };
     let (id, name) = (agent.id.clone(), agent.name.clone());
     if !state.composer.draft.is_empty() {
-        state.info(format!("Esc interrupts {name} only while the composer is empty."));
+        let key = state.keymap.key(Context::Everywhere, Action::Escape);
+        state.info(format!("{key} interrupts {name} only while the composer is empty."));
         return Vec::new();
     }
     state.info(format!("Interrupting {name}."));

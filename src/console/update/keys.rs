@@ -67,7 +67,8 @@ fn after_prefix(state: &mut State, chord: Chord) -> Vec<Effect> {
         Some((_, Action::Later)) => Vec::new(),
         Some((_, action)) => everywhere::act(state, action),
         None => {
-            state.info(format!("Ctrl+X {} means nothing.", chord.shown()));
+            let prefix = state.keymap.key(Context::Everywhere, Action::Prefix);
+            state.info(format!("{prefix} {} means nothing.", chord.shown()));
             Vec::new()
         }
     }
@@ -142,7 +143,7 @@ pub fn on_paste(state: &mut State, text: &str) -> Vec<Effect> {
             Some(search) => search.wanted.push_str(&first_line(text)),
             None => {
                 state.ui.focus = Focus::Composer;
-                state.composer.draft.paste(text);
+                state.composer.paste(text);
                 state.composer.history.leave();
                 return complete::refresh(state);
             }

@@ -13,15 +13,17 @@ mod everywhere;
 mod find;
 mod keys;
 mod leave;
+mod looks;
 mod mouse;
 mod msg;
 mod pane;
 mod reach;
+mod story;
 pub mod tasks;
 mod time;
 
-pub use effect::{Effect, Parting};
-pub use msg::{Editing, Mouse, MouseKind, Msg};
+pub use effect::{Effect, Look, Parting, Show};
+pub use msg::{Editing, Mouse, MouseKind, Msg, Seen};
 pub use time::wake;
 
 use super::state::State;
@@ -42,6 +44,13 @@ pub fn update(state: &mut State, msg: Msg) -> Vec<Effect> {
             state.ui.is_watched = is_watched;
             Vec::new()
         }
+        Msg::TakenBack { columns, rows } => {
+            state.size = super::state::ui::Size { columns, rows };
+            state.ui.is_watched = true;
+            // Whoever had it may have given the window another title.
+            state.ui.title.clear();
+            Vec::new()
+        }
         Msg::Refused { op, why } => events::on_refused(state, *op, &why),
         Msg::Edited { purpose, text } => events::on_edited(state, &purpose, text),
         Msg::FilesListed(files) => {
@@ -52,6 +61,7 @@ pub fn update(state: &mut State, msg: Msg) -> Vec<Effect> {
             state.composer.history.load(said);
             Vec::new()
         }
+        Msg::Looked(seen) => looks::on_looked(state, *seen),
         Msg::Told { level, text } => {
             state.say(level, text);
             Vec::new()

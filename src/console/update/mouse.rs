@@ -85,13 +85,26 @@ fn press(state: &mut State, place: Option<Place>, mouse: Mouse) {
     match place {
         Some(Place::Pane(id)) => press_pane(state, &id, (column, row), is_double),
         Some(Place::Roster(id)) => reach::select(state, &id),
-        Some(Place::Tasks) if state.layers.is_empty() => state.ui.focus = Focus::Tasks,
-        Some(Place::Queue) if state.layers.is_empty() => state.ui.focus = Focus::Queue,
+        Some(Place::Tasks) if state.layers.is_empty() => {
+            panel_or(state, Focus::Tasks, Dialog::Tasks)
+        }
+        Some(Place::Queue) if state.layers.is_empty() => {
+            panel_or(state, Focus::Queue, Dialog::Queue)
+        }
         Some(Place::Composer) if state.layers.is_empty() => state.ui.focus = Focus::Composer,
         Some(Place::Tasks | Place::Queue | Place::Composer) | None => {}
     }
-    if let (true, Some(Place::Tasks)) = (is_double, layout::place_at(state, column, row)) {
+    let on_tasks = layout::place_at(state, column, row) == Some(Place::Tasks);
+    if is_double && on_tasks && state.layers.is_empty() {
         state.layers.push(Dialog::Tasks);
+    }
+}
+
+/// Goes to a panel; where only a line stands for it, the whole of it opens.
+fn panel_or(state: &mut State, panel: Focus, whole: Dialog) {
+    match reach::panels(state).contains(&panel) {
+        true => state.ui.focus = panel,
+        false => state.layers.push(whole),
     }
 }
 

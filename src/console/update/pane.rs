@@ -2,7 +2,7 @@
 
 use super::everywhere::is_armed;
 use super::{Editing, Effect, find};
-use crate::console::keys::Action;
+use crate::console::keys::{Action, Context};
 use crate::console::state::State;
 use crate::console::state::agents::{Agent, Kind};
 use crate::console::state::cell::Cell;
@@ -66,15 +66,13 @@ fn copy(state: &mut State) -> Vec<Effect> {
     let chosen = state.selected_agent().and_then(|agent| {
         let cell = match agent.scroll.selected {
             Some(id) => agent.transcript.cell(id),
-            None => agent.transcript.cells().next_back(),
+            // The last that says something: the line under a turn does not.
+            None => agent.transcript.cells().rev().find(|cell| cell.is_worth_copying()),
         };
         cell.map(Cell::text)
     });
     match chosen.filter(|text| !text.is_empty()) {
-        Some(text) => {
-            state.info(format!("Copied {} characters.", text.chars().count()));
-            vec![Effect::Copy(text)]
-        }
+        Some(text) => vec![Effect::Copy(text)],
         None => {
             state.info("There is nothing to copy yet.");
             Vec::new()
@@ -92,7 +90,8 @@ fn stop(state: &mut State) -> Vec<Effect> {
         return Vec::new();
     }
     if kind == Kind::Lead {
-        state.info("The lead ends with the session; Esc in the composer interrupts it.");
+        let key = state.keymap.key(Context::Everywhere, Action::Escape);
+        state.info(format!("The lead ends with the session; {key} in the composer interrupts it."));
         return Vec::new();
     }
     if is_armed(state, &Armed::Stop(id.clone())) {

@@ -43,7 +43,7 @@ pub fn jump(state: &mut State, place: usize) -> Vec<Effect> {
 }
 
 /// The panels that are on the screen and have something in them, in the order of Tab.
-fn panels(state: &State) -> Vec<Focus> {
+pub fn panels(state: &State) -> Vec<Focus> {
     let plan = layout::arrange(state);
     let mut panels = vec![Focus::Composer, Focus::Pane];
     if plan.tasks.is_some() && !state.tasks.is_empty() {

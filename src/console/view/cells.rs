@@ -343,8 +343,8 @@ fn plan(
         Span::styled(cut(&state, sheet.width.saturating_sub(10)).into_owned(), style),
         Span::styled(format!(" {}", one_line(name)), theme.faint),
     ];
-    let mut lines: Vec<_> = wrap_with(&Line::from(head), sheet.width, &[], &[]);
     let bar = [edge(&format!("{} ", border.vertical_left))];
+    let mut lines: Vec<_> = wrap_with(&Line::from(head), sheet.width, &[], &bar);
     for line in marked(text, sheet, 2) {
         lines.extend(wrap_with(&line, sheet.width, &bar, &bar));
     }

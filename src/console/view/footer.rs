@@ -7,6 +7,7 @@ use ratatui::text::{Line, Span};
 use super::theme::Theme;
 use crate::console::keys::{Action, Chord, Context, Row};
 use crate::console::state::State;
+use crate::console::state::asks::Stage as AskStage;
 use crate::console::state::ui::{Armed, Focus};
 use crate::console::text::width::width;
 
@@ -64,6 +65,11 @@ fn hints(state: &State, theme: &Theme) -> Vec<(String, String)> {
             None => state.contexts(),
         },
     };
+    // What is settled is only closed.
+    let is_gone = matches!(
+        state.asks.dialog.as_ref().map(|dialog| &dialog.stage),
+        Some(AskStage::Gone { .. })
+    );
     let mut hints = Vec::new();
     if let Some(hint) = interrupt(state) {
         hints.push(hint);
@@ -73,7 +79,7 @@ fn hints(state: &State, theme: &Theme) -> Vec<(String, String)> {
             let is_hidden = stack.iter().take_while(|inner| *inner != context).any(|inner| {
                 keys.first().is_some_and(|key| state.keymap.resolve(&[*inner], *key).is_some())
             });
-            if !is_hidden && is_useful(state, row) {
+            if !is_hidden && is_useful(state, row) && (!is_gone || row.action == Action::Later) {
                 hints.push((key_words(row, keys, theme), row.footer.to_owned()));
             }
         }
@@ -106,7 +112,19 @@ fn is_useful(state: &State, row: &Row) -> bool {
 
 #[expect(clippy::wildcard_enum_match_arm, reason = "the rest shows its own key")]
 fn key_words(row: &Row, keys: &[Chord], theme: &Theme) -> String {
-    let shown = |chord: &Chord| match theme.glyphs.is_ascii() {
+    match row.action {
+        Action::NextAgent
+            if !theme.glyphs.is_ascii() && keys.first().is_some_and(|key| key.shift) =>
+        {
+            "⇧↑↓".to_owned()
+        }
+        _ => keys.first().map(|key| short_key(key, theme)).unwrap_or_default(),
+    }
+}
+
+/// A key where room is short, in the signs of the theme.
+pub fn short_key(chord: &Chord, theme: &Theme) -> String {
+    match theme.glyphs.is_ascii() {
         true => chord
             .shown()
             .replace('↑', "Up")
@@ -114,13 +132,11 @@ fn key_words(row: &Row, keys: &[Chord], theme: &Theme) -> String {
             .replace('←', "Left")
             .replace('→', "Right"),
         false => chord.brief(),
-    };
-    match row.action {
-        Action::NextAgent
-            if !theme.glyphs.is_ascii() && keys.first().is_some_and(|key| key.shift) =>
-        {
-            "⇧↑↓".to_owned()
-        }
-        _ => keys.first().map(shown).unwrap_or_default(),
     }
+}
+
+/// The first key of an action where room is short; nothing where it has none.
+pub fn key_of(state: &State, context: Context, action: Action, theme: &Theme) -> String {
+    let keys = state.keymap.keys(context, action);
+    keys.first().map(|key| short_key(key, theme)).unwrap_or_default()
 }

@@ -120,12 +120,13 @@ fn narrow(state: &State, plan: &mut Plan) {
 
 /// The lead and the teammates side by side, tasks and queue as lines.
 fn medium(state: &State, plan: &mut Plan) {
-    let body = strips(state, plan);
-    let body = onto_composer(body, plan);
-    if !state.has_team() {
-        plan.panes = vec![boxed(lead_of(state), body)];
+    let mut body = strips(state, plan);
+    if !has_panes(state) {
+        past_team(state, plan, &mut body);
+        plan.panes = vec![boxed(lead_of(state), onto_composer(body, plan))];
         return;
     }
+    let body = onto_composer(body, plan);
     let [left, right] = columns(body, [50, 50]);
     plan.panes = vec![boxed(lead_of(state), left)];
     stack_team(state, plan, right);
@@ -133,9 +134,13 @@ fn medium(state: &State, plan: &mut Plan) {
 
 /// All panels.
 fn wide(state: &State, plan: &mut Plan) {
-    let body = onto_composer(plan.body, plan);
+    let mut body = plan.body;
     let has_panels = state.has_team() || !state.tasks.is_empty() || !state.asks.is_empty();
-    match (state.has_team(), has_panels) {
+    if !has_panes(state) {
+        past_team(state, plan, &mut body);
+    }
+    let body = onto_composer(body, plan);
+    match (has_panes(state), has_panels) {
         (true, _) => {
             let [left, middle, right] = columns(body, [36, 36, 28]);
             plan.panes = vec![boxed(lead_of(state), left)];
@@ -148,6 +153,19 @@ fn wide(state: &State, plan: &mut Plan) {
             panels(state, plan, right);
         }
         (false, false) => plan.panes = vec![boxed(lead_of(state), body)],
+    }
+}
+
+/// Whether a teammate is worth a pane: whoever has ended is only looked at on purpose.
+fn has_panes(state: &State) -> bool {
+    let mut team = state.agents.teammates();
+    team.any(|agent| state.group(agent) != Group::Ended || agent.id == state.selected)
+}
+
+/// A team that is gone is still there in a line.
+fn past_team(state: &State, plan: &mut Plan, body: &mut Rect) {
+    if state.has_team() {
+        plan.strip = Some(take_top(body, 1));
     }
 }
 

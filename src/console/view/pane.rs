@@ -12,6 +12,7 @@ use super::layout::{Form, Plan, Spot};
 use super::theme::Theme;
 use super::transcript::draw_transcript;
 use super::{has_keys, queue, roster, status, tasks};
+use crate::console::keys::{Action, Context};
 use crate::console::state::State;
 use crate::console::state::agents::{Agent, Kind};
 use crate::console::state::ui::{Drag, Focus};
@@ -62,16 +63,17 @@ fn draw_panels(plan: &Plan, buf: &mut Buffer, state: &State, cache: &mut Cache, 
 
 /// A frame with a title; gives what is inside.
 pub fn panel(area: Rect, buf: &mut Buffer, title: Line<'_>, focused: bool, theme: &Theme) -> Rect {
-    let (set, style) = match focused {
-        true => (theme.glyphs.border_focused, theme.border_focused),
-        false => (theme.glyphs.border, theme.border),
+    let (set, style, name) = match focused {
+        true => (theme.glyphs.border_focused, theme.border_focused, theme.border_focused),
+        // A border may be hardly seen, a name may not.
+        false => (theme.glyphs.border, theme.border, theme.faint),
     };
     let block = Block::new()
         .borders(Borders::ALL)
         .border_set(set)
         .border_style(style)
         .merge_borders(MergeStrategy::Fuzzy)
-        .title_style(theme.title)
+        .title_style(name.patch(theme.title))
         .title(title);
     let inner = block.inner(area);
     block.render(area, buf);
@@ -130,6 +132,8 @@ fn draw_frame(
         .border_set(set)
         .border_style(border)
         .merge_borders(MergeStrategy::Fuzzy)
+        // The border may step back; who needs the person may not.
+        .title_style(Style::new().remove_modifier(Modifier::DIM))
         .title(title(state, agent, is_selected, room, theme));
     block.render(spot.area, buf);
 }
@@ -170,7 +174,8 @@ fn title<'a>(
 
 /// Before anything was said.
 fn draw_empty(area: Rect, buf: &mut Buffer, state: &State, agent: &Agent, theme: &Theme) {
-    let key = |text: &'static str| Span::styled(text, theme.key);
+    let key = |text: &str| Span::styled(text.to_owned(), theme.key);
+    let help = state.keymap.key(Context::Everywhere, Action::ShowHelp);
     let faint = |text: String| Span::styled(text, theme.faint);
     let lines: Vec<Line<'_>> = match agent.kind {
         Kind::Lead => vec![
@@ -181,7 +186,7 @@ fn draw_empty(area: Rect, buf: &mut Buffer, state: &State, agent: &Agent, theme:
                 faint(" files and teammates   ".into()),
                 key("/"),
                 faint(" commands   ".into()),
-                key("F1"),
+                key(&help),
                 faint(" all keys".into()),
             ]),
             Line::from(faint(one_line(&state.about.project))),

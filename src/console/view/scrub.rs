@@ -5,22 +5,24 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Widget as _};
 
+use super::footer::short_key;
 use super::theme::Theme;
+use crate::console::keys::{Action, Context, Keymap};
 use crate::session::replay::Player;
 
-const KEYS: &[(&str, &str)] = &[
-    ("space", "play"),
-    ("←→", "step"),
-    ("+-", "speed"),
-    ("a", "ask"),
-    ("m", "mail"),
-    ("e", "error"),
-    ("t", "task"),
-    ("q", "quit"),
+const KEYS: &[(&[Action], &str)] = &[
+    (&[Action::PlayOrPause], "play"),
+    (&[Action::StepBack, Action::StepForward], "step"),
+    (&[Action::Faster, Action::Slower], "speed"),
+    (&[Action::NextAsk], "ask"),
+    (&[Action::NextMessage], "mail"),
+    (&[Action::NextError], "error"),
+    (&[Action::NextTaskChange], "task"),
+    (&[Action::Quit], "quit"),
 ];
 
 /// Over the last row of an area.
-pub fn draw_scrub(area: Rect, buf: &mut Buffer, player: &Player, theme: &Theme) {
+pub fn draw_scrub(area: Rect, buf: &mut Buffer, player: &Player, keymap: &Keymap, theme: &Theme) {
     if area.is_empty() {
         return;
     }
@@ -39,7 +41,8 @@ pub fn draw_scrub(area: Rect, buf: &mut Buffer, player: &Player, theme: &Theme) 
     let tail = format!(" {}/{many} {}× ", player.at(), player.speed());
     let mut keys = Vec::new();
     let mut room = usize::from(row.width).saturating_sub(head.len() + tail.len() + 12);
-    for (key, meaning) in KEYS {
+    for (actions, meaning) in KEYS {
+        let key = keys_of(keymap, actions, theme);
         let key = [
             Span::styled(format!(" {key} "), theme.key),
             Span::styled((*meaning).to_owned(), theme.faint),
@@ -65,4 +68,10 @@ pub fn draw_scrub(area: Rect, buf: &mut Buffer, player: &Player, theme: &Theme) 
     ];
     spans.extend(keys);
     Line::from(spans).render(row, buf);
+}
+
+/// The first key of each, one behind the other.
+fn keys_of(keymap: &Keymap, actions: &[Action], theme: &Theme) -> String {
+    let keys = actions.iter().filter_map(|action| keymap.keys(Context::Replay, *action).first());
+    keys.map(|key| short_key(key, theme)).collect()
 }

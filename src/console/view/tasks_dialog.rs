@@ -5,9 +5,11 @@ use ratatui::layout::{Margin, Position, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Borders, Clear, Widget as _};
 
+use super::footer::key_of;
 use super::tasks::Look;
 use super::tasks_screen::{details, write};
 use super::theme::Theme;
+use crate::console::keys::{Action, Context};
 use crate::console::state::State;
 use crate::console::state::editor::Editor;
 use crate::console::state::tasks::dialog::{Blockers, NewTask, STATUSES, TaskDialog};
@@ -29,7 +31,7 @@ pub fn draw_task_dialog(
         TaskDialog::Status { id, at } => draw_status(area, buf, state, id, *at, theme),
         TaskDialog::Blockers(blockers) => draw_blockers(area, buf, state, blockers, theme),
         TaskDialog::Delete { id } => draw_delete(area, buf, state, id, theme),
-        TaskDialog::New(new) => return draw_new(area, buf, new, theme),
+        TaskDialog::New(new) => return draw_new(area, buf, state, new, theme),
     }
     None
 }
@@ -39,7 +41,7 @@ fn framed(
     area: Rect,
     buf: &mut Buffer,
     title: &str,
-    hint: &[(&str, &str)],
+    hint: &[(String, &str)],
     size: (usize, usize),
     theme: &Theme,
 ) -> Rect {
@@ -87,14 +89,19 @@ fn draw_details(
     let Some(task) = state.tasks.get(id) else { return };
     let most = usize::from(area.width).saturating_sub(8).min(76);
     let lines = details(state, task, most, theme);
-    let hint = [("↑↓", "scroll"), ("Esc", "close")];
+    let key = |action| key_of(state, Context::Sheet, action, theme);
+    let hint = [
+        (format!("{}{}", key(Action::Up), key(Action::Down)), "scroll"),
+        (key(Action::Escape), "close"),
+    ];
     let inside = framed(area, buf, "task", &hint, (most, lines.len()), theme);
     let last = lines.len().saturating_sub(usize::from(inside.height));
     write(inside, buf, &lines, scroll.min(last));
 }
 
 fn draw_status(area: Rect, buf: &mut Buffer, state: &State, id: &TaskId, at: usize, theme: &Theme) {
-    let hint = [("Enter", "take"), ("Esc", "close")];
+    let key = |action| key_of(state, Context::List, action, theme);
+    let hint = [(key(Action::Accept), "take"), (key(Action::Escape), "close")];
     let size = (width(&title(state, id)).clamp(28, 50), STATUSES.len());
     let inside = framed(area, buf, &title(state, id), &hint, size, theme);
     for (nth, (y, (key, _, words))) in (inside.y..inside.bottom()).zip(STATUSES).enumerate() {
@@ -123,7 +130,7 @@ fn draw_delete(area: Rect, buf: &mut Buffer, state: &State, id: &TaskId, theme: 
         lines.push(Line::styled(words, theme.text));
     }
     lines.push(Line::styled("It cannot be brought back.", theme.text));
-    let hint = [("y", "delete"), ("n", "keep")];
+    let hint = [("y".to_owned(), "delete"), ("n".to_owned(), "keep")];
     let most = usize::from(area.width).saturating_sub(8).min(60);
     let lines: Vec<Line<'_>> = lines.iter().flat_map(|line| wrap(line, most)).collect();
     let inside = framed(area, buf, "delete this task?", &hint, (most, lines.len()), theme);
@@ -140,7 +147,12 @@ fn draw_blockers(area: Rect, buf: &mut Buffer, state: &State, blockers: &Blocker
     let below = refused.as_ref().map_or(0, Vec::len);
     let room = usize::from(area.height).saturating_sub(4 + below).max(1);
     let rows = others.len().clamp(1, room);
-    let hint = [("Space", "choose"), ("Enter", "done"), ("Esc", "close")];
+    let key = |action| key_of(state, Context::List, action, theme);
+    let hint = [
+        ("Space".to_owned(), "choose"),
+        (key(Action::Accept), "done"),
+        (key(Action::Escape), "close"),
+    ];
     let heading = format!("#{} waits for", one_line(blockers.id.as_str()));
     let inside = framed(area, buf, &heading, &hint, (most, rows + below), theme);
     let first = blockers.at.saturating_sub(rows / 2).min(others.len().saturating_sub(rows));
@@ -169,10 +181,22 @@ fn draw_blockers(area: Rect, buf: &mut Buffer, state: &State, blockers: &Blocker
     }
 }
 
-fn draw_new(area: Rect, buf: &mut Buffer, new: &NewTask, theme: &Theme) -> Option<Position> {
+fn draw_new(
+    area: Rect,
+    buf: &mut Buffer,
+    state: &State,
+    new: &NewTask,
+    theme: &Theme,
+) -> Option<Position> {
     let most = usize::from(area.width).saturating_sub(8).min(70);
     let lines = new.description.lines().len().clamp(3, 8);
-    let hint = [("Enter", "make it"), ("↑↓", "field"), ("^J", "new line"), ("Esc", "close")];
+    let key = |action| key_of(state, Context::List, action, theme);
+    let hint = [
+        (key(Action::Accept), "make it"),
+        (format!("{}{}", key(Action::Up), key(Action::Down)), "field"),
+        (key_of(state, Context::Composer, Action::Newline, theme), "new line"),
+        (key(Action::Escape), "close"),
+    ];
     let inside = framed(area, buf, "new task", &hint, (most, lines + 3), theme);
     let label = |words: &'static str, active: bool| {
         Line::styled(words, if active { theme.accent } else { theme.faint })

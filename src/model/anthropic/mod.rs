@@ -122,10 +122,12 @@ impl Endpoint {
     }
 
     fn presentable(&self, error: ModelError) -> ModelError {
-        match &self.auth {
-            Auth::ApiKey(key) | Auth::Token(key) => http::presentable(error, Some(key)),
-            Auth::None => http::presentable(error, None),
-        }
+        let (key, variable) = match &self.auth {
+            Auth::ApiKey(key) => (Some(key), "ANTHROPIC_API_KEY"),
+            Auth::Token(token) => (Some(token), "ANTHROPIC_AUTH_TOKEN"),
+            Auth::None => (None, "ANTHROPIC_API_KEY"),
+        };
+        http::presentable(error, key).advised(variable, "ANTHROPIC_BASE_URL")
     }
 }
 

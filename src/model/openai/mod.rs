@@ -126,7 +126,10 @@ impl Model for OpenAi {
                 Ok(outgoing) => reading::ask(http.clone(), outgoing, decode::Decoder::default()),
                 Err(error) => futures::stream::once(async { Err(error) }).boxed(),
             };
-            let fit = move |error| http::presentable(error, endpoint.key.as_ref());
+            let fit = move |error| {
+                http::presentable(error, endpoint.key.as_ref())
+                    .advised("OPENAI_API_KEY", "OPENAI_BASE_URL")
+            };
             answer.map_err(fit).boxed()
         };
         retry::retrying(policy, stop, attempt)

@@ -196,13 +196,16 @@ impl When {
     fn holds(&self, cue: &Cue<'_>, before: Option<&str>) -> Option<HashMap<String, String>> {
         let Self { user, result_of, error_of, mail_from, matching } = self;
         let result = |tool: &String| cue.results.iter().rev().find(|result| result.tool == *tool);
-        if let Some(tool) = result_of {
-            result(tool)?;
-        }
-        if let Some(tool) = error_of {
-            result(tool).filter(|result| result.is_error)?;
-        }
         let mut groups = HashMap::new();
+        // Without mail, it is the result that must match.
+        let of_result = matching.as_ref().filter(|_| mail_from.is_none());
+        for (tool, must_fail) in [(result_of, false), (error_of, true)] {
+            let Some(tool) = tool else { continue };
+            let result = result(tool).filter(|result| result.is_error || !must_fail)?;
+            if let Some(pattern) = of_result {
+                groups.extend(captures(pattern, &result.text)?);
+            }
+        }
         if let Some(user) = user {
             // Together with a result, what was said before the tool was called counts.
             let asked = result_of.as_ref().or(error_of.as_ref()).and(before);

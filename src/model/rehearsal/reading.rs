@@ -192,9 +192,12 @@ impl Reading<'_> {
                 }
             }
         }
-        if let (Some((key, _)), None) = (find(pairs, "matching"), find(pairs, "mail_from")) {
-            let hint = "add `mail_from`, or use `user`";
-            self.mistakes.add_with(key.at, "`matching` belongs to `mail_from`", hint);
+        let matched = ["mail_from", "result_of", "error_of"];
+        let is_matched = matched.iter().any(|kind| find(pairs, kind).is_some());
+        if let (Some((key, _)), false) = (find(pairs, "matching"), is_matched) {
+            let hint = "add one of them, or use `user`";
+            let what = "`matching` belongs to `mail_from`, `result_of` or `error_of`";
+            self.mistakes.add_with(key.at, what, hint);
         }
         when
     }

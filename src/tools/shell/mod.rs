@@ -5,6 +5,7 @@
 //! killed program left behind is ended by the next one that starts: see [`Shell::sweep`].
 
 mod environment;
+mod fed;
 pub mod jobs;
 mod ledger;
 mod place;
@@ -29,6 +30,7 @@ use tokio::sync::{OnceCell, mpsc, oneshot};
 use uuid::Uuid;
 
 pub use environment::Named;
+pub use fed::{Fed, Thought};
 pub use ledger::Swept;
 pub use run::{Cause, Front, Outcome, signal_name, spoken};
 pub use spool::LONGEST;

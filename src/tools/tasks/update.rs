@@ -133,7 +133,15 @@ impl Tool for TaskUpdateTool {
     fn summary(&self, input: &Value) -> String {
         let Ok((id, _)) = read(input) else { return String::new() };
         let word = |key: &str| Some(format!("{key} {}", input.get(key)?.as_str()?));
-        let rest: Vec<String> = ["status", "owner"].into_iter().filter_map(word).collect();
+        let tasks = |(key, words): (&str, &str)| {
+            let ids = input.get(key)?.as_array()?.iter().filter_map(Value::as_str);
+            let ids: Vec<String> =
+                ids.map(|id| format!("#{}", id.trim_start_matches('#'))).collect();
+            (!ids.is_empty()).then(|| format!("{words} {}", ids.join(", ")))
+        };
+        let order = [("addBlockedBy", "waits for"), ("addBlocks", "comes before")];
+        let rest = ["status", "owner"].into_iter().filter_map(word);
+        let rest: Vec<String> = rest.chain(order.into_iter().filter_map(tasks)).collect();
         format!("#{id} {}", rest.join(", ")).trim_end().to_owned()
     }
 

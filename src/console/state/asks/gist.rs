@@ -70,6 +70,40 @@ pub fn gist(ask: &Ask) -> String {
     }
 }
 
+/// Everything that an ask says, to search in it.
+pub fn whole_text(ask: &Ask) -> String {
+    let mut text = vec![headline(ask), gist(ask), ask.cwd.display().to_string()];
+    text.extend(ask.why.description.clone());
+    text.extend(ask.why.rule.clone());
+    match &ask.question {
+        Question::Tool { name, input, .. } => {
+            text.push(name.clone());
+            add_texts(input, &mut text);
+        }
+        Question::Plan { text: plan, .. } => text.push(plan.clone()),
+        Question::Words { questions } => {
+            for words in questions {
+                text.extend([words.header.clone(), words.question.clone()]);
+                for offer in &words.options {
+                    text.push(format!("{}: {}", offer.label, offer.description));
+                }
+            }
+        }
+        Question::Budget { .. } | Question::NoAnswerToShutdown => {}
+    }
+    text.join("\n")
+}
+
+/// All texts within an input.
+fn add_texts(value: &Value, to: &mut Vec<String>) {
+    match value {
+        Value::String(text) => to.push(text.clone()),
+        Value::Array(values) => values.iter().for_each(|value| add_texts(value, to)),
+        Value::Object(fields) => fields.values().for_each(|value| add_texts(value, to)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
 /// The question as a sentence without its subject: "asks to run a command".
 pub fn wants(ask: &Ask) -> String {
     match &ask.question {

@@ -137,22 +137,27 @@ impl Transcript {
 
     pub(super) fn settled(&mut self, at: Stamp, ask: &AskId, verdict: &Verdict, by: &Judge) {
         let Some(asked) = self.asks.remove(ask) else { return };
-        let cell = asked.cell.and_then(|id| self.cell(id));
-        let is_call = cell.is_some_and(|cell| matches!(cell.kind, Kind::Call(_)));
         if let Some(cell) = asked.cell {
             self.change(cell, |cell| settle_cell(&mut cell.kind, verdict, by));
         }
-        let who = match by {
-            Judge::Human => "you",
-            // The call itself says so.
-            Judge::Policy { .. } if is_call => return,
-            Judge::Policy { name } => name.as_str(),
+        let (good, said, more) = told(verdict, &asked);
+        let is_call = asked
+            .cell
+            .and_then(|id| self.cell(id))
+            .is_some_and(|cell| matches!(cell.kind, Kind::Call(_)));
+        let (you, name) = match by {
+            Judge::Human => ("you ", None),
+            // The call itself says why it was denied.
+            Judge::Policy { .. } if is_call && matches!(verdict, Verdict::Deny { .. }) => return,
+            // A rule that was given with another answer, a mode, whoever runs the session.
+            Judge::Policy { name } => ("", Some(name)),
             Judge::Asker => return,
         };
-        let (good, said, more) = told(verdict, &asked);
-        let said = if asked.gist.is_empty() { said } else { format!("{said} {}", asked.gist) };
+        let by = name.map_or(String::new(), |name| format!(" by {name}:"));
+        let text =
+            format!("{you}{said}{by} {}", asked.gist).trim_end_matches([' ', ':']).to_owned();
         let more = more.iter().map(|line| brief(line)).collect();
-        self.add(at, Kind::Decision { good, text: brief(&format!("{who} {said}")), more });
+        self.add(at, Kind::Decision { good, text: brief(&text), more });
     }
 
     /// Changes a call, which is made if nobody has heard of it.

@@ -47,6 +47,10 @@ impl Transcript {
                     Kind::Notice { level: Level::Info, text: beginning(text) }
                 }
                 Part::Plain(text) => Kind::Prompt { from: brief(from), text: Words::new(text) },
+                Part::Mail { from, text, .. } if from == "system" => {
+                    let text = beginning(&Body::parse(&text).in_words());
+                    Kind::Notice { level: Level::Info, text }
+                }
                 Part::Mail { from, color, summary, text } => {
                     let summary = summary.as_deref().map(brief);
                     match self.mail(brief(&from), color, summary, &Body::parse(&text)) {

@@ -215,26 +215,37 @@ impl Scroll {
         mut order: impl Iterator<Item = usize>,
         transcript: &mut Transcript,
     ) -> bool {
-        let Some(search) = &mut self.search else { return false };
+        let Some(search) = &self.search else { return false };
         let Some(pattern) = search.pattern() else { return false };
         let holds = |index: &usize| {
             transcript
                 .at(*index)
                 .is_some_and(|cell| is_shown(cell) && pattern.is_match(&cell.text()))
         };
-        let found = order.find(holds).and_then(|index| transcript.at(index));
-        let Some((id, opens)) = found.map(|cell| (cell.id, cell.opens() && !cell.open)) else {
-            return false;
-        };
-        search.at = Some(id);
+        let found = order.find(holds).and_then(|index| transcript.at(index)).map(|cell| cell.id);
+        if let Some(id) = found {
+            self.show_find(id, 0, transcript);
+        }
+        found.is_some()
+    }
+
+    /// Goes to a find that is known: the so manieth row of a cell that holds the words.
+    pub fn go_to_find(&mut self, needle: &str, cell: CellId, nth: usize, in_: &mut Transcript) {
+        self.search = Some(Search { needle: needle.to_owned(), at: None });
+        self.show_find(cell, nth, in_);
+    }
+
+    fn show_find(&mut self, id: CellId, nth: usize, transcript: &mut Transcript) {
+        if let Some(search) = &mut self.search {
+            search.at = Some(id);
+        }
         // It may stand where only an open cell shows it.
-        if opens {
+        if transcript.cell(id).is_some_and(|cell| cell.opens() && !cell.open) {
             transcript.toggle(id);
         }
         self.leave(transcript);
         self.selected = Some(id);
-        self.reveal = Some(Reveal { cell: id, find: Some(0) });
-        true
+        self.reveal = Some(Reveal { cell: id, find: Some(nth) });
     }
 
     /// Takes note of what was shown: the next move begins there, and whoever sees the end stays
@@ -276,6 +287,10 @@ fn is_shown(cell: &Cell) -> bool {
 }
 
 impl Search {
+    pub fn of(needle: &str) -> Self {
+        Self { needle: needle.to_owned(), at: None }
+    }
+
     /// What is looked for.
     pub fn pattern(&self) -> Option<Regex> {
         let small = !self.needle.chars().any(char::is_uppercase);

@@ -15,6 +15,7 @@ use crate::console::text::sanitize::one_line;
 use crate::console::text::width::{cut, width};
 use crate::console::text::wrap::wrap_with;
 use crate::console::update::asks::offers;
+use crate::console::view::footer::key_of;
 use crate::console::view::theme::Theme;
 use crate::protocol::ask::{Ask, Grantee, Question};
 use crate::protocol::scope::{Term, suggested};
@@ -37,7 +38,7 @@ pub fn lines(
     let mut lines = match &dialog.stage {
         Stage::Choices => choices(state, known, dialog, room, theme),
         Stage::Scope(menu) => scope(state, &known.ask, menu, room, theme),
-        Stage::Remark => written("yes, and tell the agent:", &dialog.remark, room, theme),
+        Stage::Remark => written(state, "yes, and tell the agent:", &dialog.remark, room, theme),
         Stage::Instead => {
             let title = match known.ask.question {
                 Question::Plan { .. } => "no, and what should be different:",
@@ -46,7 +47,7 @@ pub fn lines(
                 | Question::Budget { .. }
                 | Question::NoAnswerToShutdown => "no, and what to do instead:",
             };
-            written(title, &dialog.instead, room, theme)
+            written(state, title, &dialog.instead, room, theme)
         }
         Stage::Edit(edit) => {
             let title = match edit.form {
@@ -54,9 +55,9 @@ pub fn lines(
                 EditForm::Json => "yes, but with this input:",
                 EditForm::Plan => "yes, but by this plan:",
             };
-            written(title, &edit.editor, room, theme)
+            written(state, title, &edit.editor, room, theme)
         }
-        Stage::Own(editor) => written("in your own words:", editor, room, theme),
+        Stage::Own(editor) => written(state, "in your own words:", editor, room, theme),
         Stage::Gone { how, .. } => {
             let text = Line::styled(format!("This is settled: {how}."), theme.attention);
             wrap_with(&text, room.width, &[], &[])
@@ -360,7 +361,13 @@ fn key_line(all: &[(String, &str)], theme: &Theme) -> Line<'static> {
 }
 
 /// A text that is being written, with its cursor. Scrolls so that the cursor is seen.
-fn written(title: &str, editor: &Editor, room: Room, theme: &Theme) -> Vec<Line<'static>> {
+fn written(
+    state: &State,
+    title: &str,
+    editor: &Editor,
+    room: Room,
+    theme: &Theme,
+) -> Vec<Line<'static>> {
     let cursor = Style::new().add_modifier(Modifier::REVERSED);
     let (row, column) = editor.cursor();
     let mut rows: Vec<Line<'static>> = Vec::new();
@@ -384,8 +391,13 @@ fn written(title: &str, editor: &Editor, room: Room, theme: &Theme) -> Vec<Line<
     let from = (at + 1).saturating_sub(shown);
     let mut lines = vec![Line::styled(title.to_owned(), theme.heading)];
     lines.extend(rows.into_iter().skip(from).take(shown));
-    let keys = [("Enter", "send"), ("^J", "new line"), ("Esc", "back")];
-    lines.push(key_line(&keys.map(|(key, what)| (key.to_owned(), what)), theme));
+    let key = |action| key_of(state, Context::AskWords, action, theme);
+    let keys = [
+        (key(Action::Submit), "send"),
+        (key(Action::Newline), "new line"),
+        (key(Action::Later), "back"),
+    ];
+    lines.push(key_line(&keys, theme));
     lines
 }
 

@@ -30,7 +30,7 @@ pub fn draw_help(area: Rect, buf: &mut Buffer, state: &State, scroll: usize, the
     }
 }
 
-fn lines(state: &State, columns: usize, theme: &Theme) -> Vec<Line<'static>> {
+pub fn lines(state: &State, columns: usize, theme: &Theme) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     for context in Context::ALL {
         // The same again, for terminals that keep the chords: the popup shows it.
@@ -46,10 +46,10 @@ fn lines(state: &State, columns: usize, theme: &Theme) -> Vec<Line<'static>> {
         }
         lines.push(Line::styled(context.title(), theme.heading));
         for (row, keys) in rows {
-            let (keys, help) = match row.action.jump() {
-                Some(0) => ("Alt+1…9".to_owned(), "jump to the lead, or to a teammate"),
-                Some(_) => continue,
-                None => (joined(keys), row.help),
+            let (keys, help) = match (row.action.jump(), state.keymap.jumps(*context)) {
+                (Some(0), Some(all)) => (all, "jump to the lead, or to a teammate"),
+                (Some(_), Some(_)) => continue,
+                (Some(_), None) | (None, _) => (joined(keys), row.help),
             };
             let line = Line::from(vec![
                 Span::styled(format!("  {} ", fit(&keys, KEYS.max(width(&keys)))), theme.key),

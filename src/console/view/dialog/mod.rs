@@ -19,7 +19,7 @@ use super::pane::{draw_pane, panel};
 use super::queue::draw_queue;
 use super::tasks_screen::draw_dag;
 use super::theme::Theme;
-use crate::console::keys::{Chord, Context};
+use crate::console::keys::{Action, Chord, Context};
 use crate::console::state::State;
 use crate::console::state::dialog::Dialog;
 use crate::console::state::editor::Editor;
@@ -29,6 +29,8 @@ use crate::console::text::width::{fit, width};
 const ASK_COLUMNS: u16 = 96;
 /// Less beside the asker's pane is no room for it.
 const ASK_LEAST: u16 = 46;
+/// Columns of a page that is copied.
+const COPIED_COLUMNS: usize = 98;
 /// On a screen that is narrower than this an ask has all of it.
 const ASK_ALONE: u16 = 76;
 
@@ -60,6 +62,21 @@ pub fn draw_layer(
         Dialog::Find(editor) => return draw_find(area, buf, editor, theme),
     }
     None
+}
+
+/// All that a page says, as far as it is one.
+pub fn text_of(layer: &Dialog, state: &State) -> Option<String> {
+    let theme = Theme::named(&state.theme).unwrap_or_default();
+    let lines = match layer {
+        Dialog::Help { .. } => help::lines(state, COPIED_COLUMNS, &theme),
+        Dialog::Sheet(sheet) => sheet::page(state, sheet, &theme).1,
+        Dialog::Picker(_) | Dialog::Zoom | Dialog::Tasks | Dialog::Queue | Dialog::Find(_) => {
+            return None;
+        }
+    };
+    let lines: Vec<String> =
+        lines.iter().map(|line| line.to_string().trim_end().to_owned()).collect();
+    Some(lines.join("\n"))
 }
 
 /// An area in the middle, as large as it can be.
@@ -97,10 +114,10 @@ fn draw_find(area: Rect, buf: &mut Buffer, editor: &Editor, theme: &Theme) -> Op
 pub fn draw_prefix(area: Rect, buf: &mut Buffer, state: &State, theme: &Theme) {
     let mut entries: Vec<(String, &str)> = Vec::new();
     for (row, keys) in state.keymap.rows(Context::Prefix) {
-        match row.action.jump() {
-            Some(0) => entries.push(("1…9".to_owned(), "jump to an agent")),
-            Some(_) => {}
-            None => {
+        match (row.action.jump(), state.keymap.jumps(Context::Prefix)) {
+            (Some(0), Some(all)) => entries.push((all, "jump to an agent")),
+            (Some(_), Some(_)) => {}
+            (Some(_), None) | (None, _) => {
                 let keys: Vec<String> = keys.iter().map(Chord::shown).collect();
                 entries.push((keys.join(" "), row.help));
             }
@@ -120,7 +137,8 @@ pub fn draw_prefix(area: Rect, buf: &mut Buffer, state: &State, theme: &Theme) {
         width: wide,
         height,
     };
-    let inner = open(place, buf, Line::styled(" Ctrl+X, then ", theme.title), theme);
+    let prefix = state.keymap.key(Context::Everywhere, Action::Prefix);
+    let inner = open(place, buf, Line::styled(format!(" {prefix}, then "), theme.title), theme);
     for (at, (keys, help)) in entries.iter().enumerate() {
         let (x, y) = (size(at / down * column), size(at % down));
         if y >= inner.height || x >= inner.width {
@@ -149,29 +167,32 @@ pub fn draw_ask_over(
         ask::draw_ask(body, buf, state, &mut cache.ask, &cache.pens, theme);
         return;
     }
-    let room = beside(plan, state, body);
+    let air = Rect { x: body.x + 2, width: body.width - 4, ..body };
+    let docked = beside(plan, state, body);
+    // A few columns of what lies below, left and right of it, would only look torn.
+    let room = if body.width <= ASK_COLUMNS { body } else { docked.unwrap_or(air) };
     let columns = room.width.min(ASK_COLUMNS);
     let wanted = ask::wanted_height(state, columns, &mut cache.ask, &cache.pens, theme);
     let height = wanted.min(room.height);
-    let x =
-        if room.x > body.x { room.right() - columns } else { room.x + (room.width - columns) / 2 };
+    // Beside a pane on the left it keeps to the right; else it stands in the middle.
+    let x = match docked.is_some_and(|room| room.x > body.x) {
+        true => room.right() - columns,
+        false => room.x + (room.width - columns) / 2,
+    };
     let y = room.y + (room.height - height) / 2;
     let place = Rect { x, y, width: columns, height };
     ask::draw_ask(place, buf, state, &mut cache.ask, &cache.pens, theme);
 }
 
 /// The part of the screen that does not cover the asker's pane, if it is wide enough.
-fn beside(plan: &Plan, state: &State, body: Rect) -> Rect {
-    let air = Rect { x: body.x + 2, width: body.width - 4, ..body };
+fn beside(plan: &Plan, state: &State, body: Rect) -> Option<Rect> {
     let chain = state.asks.shown().map(|known| known.ask.chain.clone()).unwrap_or_default();
     // The asker itself before those through whom it asks.
     let mut spots = chain.iter().flat_map(|id| plan.panes.iter().find(|spot| spot.agent == *id));
-    let spot = spots.next();
-    let Some(spot) = spot.filter(|_| !state.is_zoomed() && plan.panes.len() > 1) else {
-        return air;
-    };
+    let panes_are_seen = state.layers.is_empty() && plan.panes.len() > 1;
+    let spot = spots.next().filter(|_| panes_are_seen)?;
     let left = Rect { width: spot.area.x.saturating_sub(body.x), ..body };
     let right = Rect { x: spot.area.right(), width: body.right() - spot.area.right(), ..body };
     let larger = if left.width >= right.width { left } else { right };
-    if larger.width >= ASK_LEAST { larger } else { air }
+    (larger.width >= ASK_LEAST).then_some(larger)
 }

@@ -1,0 +1,146 @@
+//! The terminal, the programs and the model that the console would work with.
+
+use std::env;
+use std::io::{self, IsTerminal};
+use std::path::Path;
+use std::process::Command;
+
+use super::finding::Finding;
+use crate::cli::model;
+use crate::console::view::surroundings::Surroundings;
+use crate::model::choose::{self, Origin};
+use crate::model::http;
+
+const TERMINAL: &str = "terminal";
+const PROGRAMS: &str = "programs";
+const MODEL: &str = "model";
+
+pub fn look() -> Vec<Finding> {
+    let mut found = terminal();
+    found.extend(programs());
+    found.extend(models());
+    found
+}
+
+fn terminal() -> Vec<Finding> {
+    let around = Surroundings::read(|name| env::var(name).ok());
+    let theme = around.theme_name();
+    let colours = match theme {
+        "plain" => "no colours (NO_COLOR, or TERM=dumb)",
+        "sixteen" => "sixteen colours; COLORTERM=truecolor would say that there are more",
+        _ => "all colours",
+    };
+    let mut found = vec![Finding::fine(TERMINAL, format!("{colours}: theme `{theme}`"))];
+    if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
+        let what = "no terminal here: size and keyboard are not known";
+        found.push(Finding::note(TERMINAL, what));
+        return found;
+    }
+    found.push(match crossterm::terminal::size() {
+        Ok((columns, rows)) if columns < 40 || rows < 10 => {
+            let what = format!("{columns}×{rows} is too small; the console needs 40×10");
+            Finding::wrong(TERMINAL, what)
+        }
+        Ok((columns, rows)) if columns < 140 || rows < 35 => {
+            let what = format!("{columns}×{rows}; from 140×35 on everything is on one screen");
+            Finding::note(TERMINAL, what)
+        }
+        Ok((columns, rows)) => Finding::fine(TERMINAL, format!("{columns}×{rows}")),
+        Err(error) => Finding::note(TERMINAL, format!("the size cannot be told: {error}")),
+    });
+    found.push(keyboard());
+    found.push(clipboard());
+    found
+}
+
+/// Asks the terminal; it answers or stays silent for two seconds.
+fn keyboard() -> Finding {
+    match crossterm::terminal::supports_keyboard_enhancement() {
+        Ok(true) => Finding::fine(TERMINAL, "the keyboard protocol is known: all chords arrive"),
+        Ok(false) => Finding::note(
+            TERMINAL,
+            "no keyboard protocol: Shift+Enter may be Enter; Ctrl+J is a new line everywhere, and \
+             Ctrl+X stands for the other chords",
+        ),
+        Err(error) => Finding::note(TERMINAL, format!("the keyboard cannot be told: {error}")),
+    }
+}
+
+fn clipboard() -> Finding {
+    if env::var_os("TMUX").is_none() {
+        let what = "copies with OSC 52, which most terminals know";
+        return Finding::fine(TERMINAL, what);
+    }
+    let set = said(Command::new("tmux").args(["show-options", "-gv", "set-clipboard"]));
+    match set.as_deref() {
+        Some("off") => Finding::note(
+            TERMINAL,
+            "tmux keeps the clipboard to itself: `set -g set-clipboard on` in ~/.tmux.conf",
+        ),
+        Some(_) | None => Finding::fine(TERMINAL, "copies with OSC 52 through tmux"),
+    }
+}
+
+fn programs() -> Vec<Finding> {
+    let mut found = Vec::new();
+    found.push(match said(Command::new("git").arg("--version")) {
+        Some(version) => Finding::fine(PROGRAMS, version),
+        None => Finding::wrong(
+            PROGRAMS,
+            "git is missing: worktrees and the rehearsal need it; install it with your system's \
+             packages",
+        ),
+    });
+    found.push(match said(Command::new("tmux").arg("-V")) {
+        Some(version) => Finding::fine(PROGRAMS, version),
+        None => Finding::note(PROGRAMS, "tmux is not there; nothing needs it"),
+    });
+    let shell = env::var("SHELL").unwrap_or_default();
+    let name = Path::new(&shell).file_name().unwrap_or_default().to_string_lossy().into_owned();
+    found.push(match name.as_str() {
+        "bash" | "zsh" if Path::new(&shell).exists() => {
+            let what = format!("{shell}: commands know its functions, aliases and options");
+            Finding::fine(PROGRAMS, what)
+        }
+        "" => Finding::note(PROGRAMS, "SHELL is not set: commands run in a plain shell"),
+        _ => Finding::note(
+            PROGRAMS,
+            format!("{shell}: commands run in a shell without your functions and aliases"),
+        ),
+    });
+    found
+}
+
+/// Which keys there are, never what they are.
+fn models() -> Vec<Finding> {
+    let mut found = Vec::new();
+    for name in ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY"] {
+        if http::setting(model::variable, name).is_some() {
+            found.push(Finding::fine(MODEL, format!("{name} is set")));
+        }
+    }
+    if found.is_empty() {
+        let what = "no key is set; ANTHROPIC_API_KEY or OPENAI_API_KEY would be one";
+        found.push(Finding::note(MODEL, what));
+    }
+    let chosen = model::catalog().and_then(|catalog| model::chosen(&catalog, None));
+    found.push(match chosen {
+        Ok((_, Origin::NothingConfigured)) => {
+            Finding::note(MODEL, "the rehearsal answers, since no model is configured")
+        }
+        Ok((chosen, origin)) => match choose::open(&chosen, model::variable) {
+            Ok(_) => Finding::fine(MODEL, format!("{} ({})", chosen.name(), origin.in_words())),
+            Err(error) => Finding::wrong(MODEL, error.to_string()),
+        },
+        Err(failure) => Finding::wrong(MODEL, failure.message().to_owned()),
+    });
+    found
+}
+
+/// The first line that a program prints, if it runs and says yes.
+fn said(command: &mut Command) -> Option<String> {
+    let ran = command.stdin(std::process::Stdio::null()).output().ok()?;
+    let text = String::from_utf8_lossy(&ran.stdout);
+    let line = text.lines().next().unwrap_or_default().trim().to_owned();
+    (ran.status.success() && !line.is_empty()).then_some(line)
+}
