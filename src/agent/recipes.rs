@@ -4,12 +4,13 @@
 //! A file that cannot be read is passed over: it is a convenience, and nothing depends on it.
 
 use std::fs;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
 use super::definition::{Sources, body, front};
+use super::memory::beginning;
+use super::skills::is_plain;
 
 /// More of a file than this is not said.
 const LARGEST: u64 = 64_000;
@@ -102,13 +103,11 @@ fn skills_in(dir: &Path, files: &mut Vec<File>) {
 }
 
 fn read(name: String, file: &Path, is_skill: bool) -> Option<Recipe> {
-    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | ':');
-    if name.is_empty() || !name.chars().all(is_plain) {
+    // A word with a dot in it is taken for a file.
+    if !is_plain(&name) || name.contains('.') {
         return None;
     }
-    let mut bytes = Vec::new();
-    fs::File::open(file).ok()?.take(LARGEST).read_to_end(&mut bytes).ok()?;
-    let whole = String::from_utf8_lossy(&bytes);
+    let whole = beginning(file, LARGEST).ok()?;
     let fields = front(&whole).unwrap_or_default();
     let field = |name: &str| fields.get(name).and_then(Value::as_str).map(str::trim);
     if fields.get("user-invocable") == Some(&Value::Bool(false)) {

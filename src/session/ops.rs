@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::Refused;
 use super::live::Live;
+use crate::agent::context::Agent;
 use crate::agent::definition::Definition;
 use crate::agent::fork::run_forked;
 use crate::agent::spawn::{self, Started};
@@ -62,17 +63,7 @@ impl Live {
             }
             Op::Mode { agent, mode } => {
                 let found = self.crew.agent(&agent).ok_or_else(|| unknown(&agent))?;
-                let office = Arc::clone(&self.office);
-                let changed = tokio::task::spawn_blocking(move || {
-                    if mode == Mode::Plan {
-                        found.prepare_plan(&office)?;
-                    }
-                    found.set_mode(mode);
-                    found.keep_mode(&office);
-                    Ok::<(), StoreError>(())
-                });
-                let changed = changed.await.map_err(|error| Refused(error.to_string()))?;
-                changed.map_err(|error| Refused(error.to_string()))
+                self.set_mode(found, mode).await
             }
             Op::Pause { agent } => self.hold(&agent, true),
             Op::Unpause { agent } => self.hold(&agent, false),
@@ -103,6 +94,20 @@ impl Live {
                 Ok(())
             }
         }
+    }
+
+    async fn set_mode(&self, agent: Arc<Agent>, mode: Mode) -> Result<(), Refused> {
+        let office = Arc::clone(&self.office);
+        let changed = tokio::task::spawn_blocking(move || {
+            if mode == Mode::Plan {
+                agent.prepare_plan(&office)?;
+            }
+            agent.set_mode(mode);
+            agent.keep_mode(&office);
+            Ok::<(), StoreError>(())
+        });
+        let changed = changed.await.map_err(|error| Refused(error.to_string()))?;
+        changed.map_err(|error| Refused(error.to_string()))
     }
 
     /// Asks an agent something beside its conversation, which learns nothing of it: a title, what

@@ -51,7 +51,7 @@ impl Picture {
         let mut command = Command::new(env!("CARGO_BIN_EXE_quarterdeck"));
         command.arg("screenshot").arg("-o").arg(output);
         command.arg("--playbook").arg(root().join("tests/playbooks/gallery.yaml"));
-        command.arg("--project").arg(root().join("tests/fixtures/gallery"));
+        command.arg("--project").arg(root().join("tests/gallery"));
         command.args(["--size", self.size, "--theme", self.theme, "--patience", "60"]);
         let begin =
             [("find and fix the rounding bugs<ret>", "3 need you"), ("<esc>", "the tests follow")];

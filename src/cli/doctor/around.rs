@@ -89,21 +89,19 @@ fn clipboard() -> Finding {
 }
 
 fn programs() -> Vec<Finding> {
-    let mut found = Vec::new();
-    found.push(match said(Command::new("git").arg("--version")) {
+    let git = match said(Command::new("git").arg("--version")) {
         Some(version) => Finding::fine(PROGRAMS, version),
         None => Finding::wrong(
             PROGRAMS,
             "git is missing: worktrees and the rehearsal need it; install it with your system's \
              packages",
         ),
-    });
-    found.push(match said(Command::new("tmux").arg("-V")) {
+    };
+    let tmux = match said(Command::new("tmux").arg("-V")) {
         Some(version) => Finding::fine(PROGRAMS, version),
         None => Finding::note(PROGRAMS, "tmux is not there; nothing needs it"),
-    });
-    found.push(shell());
-    found
+    };
+    vec![git, tmux, shell()]
 }
 
 /// What commands begin with is taken from the person's shell: tries it, and keeps nothing of it.
