@@ -31,10 +31,10 @@ const FILES: [(&str, &str); 8] = [
 
 /// What the lead says before anybody asked.
 const GREETING: &[&str] = &[
-    "Ahoy! Press Enter, and my team of four fixes two bugs in a small program. Nothing is changed \
-     or run unless you allow it.",
-    "This is a rehearsal with a scripted model: for a real one, set ANTHROPIC_API_KEY and start \
-     quarterdeck in your project.",
+    "Ahoy! Press Enter: four agents fix two bugs in a small program, and ask before they change or \
+     run anything.",
+    "This is a rehearsal with a scripted model; for a real one set ANTHROPIC_API_KEY and start in \
+     your project.",
 ];
 
 /// The first prompt, which Enter sends.
