@@ -162,10 +162,10 @@ impl Queue {
         self.state().waiting.len() < MOST
     }
 
-    /// Whether the person has said something that nobody has heard yet.
-    pub fn has_words(&self) -> bool {
+    /// Whether words of this one wait that nobody has heard yet.
+    pub fn has_from(&self, from: &str) -> bool {
         let state = self.state();
-        !state.halted && state.waiting.iter().any(|item| item.from == "user")
+        !state.halted && state.waiting.iter().any(|item| item.from == from)
     }
 
     /// Whether nothing waits that begins a turn.

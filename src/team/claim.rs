@@ -6,9 +6,8 @@ use std::sync::Arc;
 use super::crew::Team;
 use super::member::Member;
 use super::roll::Roll;
-use super::words;
 use crate::protocol::event::{Fact, Level};
-use crate::protocol::op::{Mode, When};
+use crate::protocol::op::Mode;
 use crate::protocol::task::{Status, Task};
 use crate::store::StoreError;
 use crate::store::tasks::Load;
@@ -47,10 +46,8 @@ async fn give_away(team: &Team, roll: &Roll) {
         match claim(team, roll, &member).await {
             Claimed::Task(task) => {
                 roll.no_longer_free(&name);
-                *member.claimed() = Some((task.id.clone(), false));
                 member.agent.tell(Fact::TaskChanged { task: Task::clone(&task) });
-                let words = words::claimed(&task);
-                if member.agent.queue.push(When::Later, "task-list", words).is_none() {
+                if !member.give(&task) {
                     // It takes nothing more, so somebody else must.
                     *member.claimed() = None;
                     team.release(roll, &name, &member.agent).await;

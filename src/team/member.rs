@@ -21,10 +21,13 @@ use crate::protocol::event::{Fact, Level};
 use crate::protocol::ids::{AgentName, TaskId};
 use crate::protocol::message::IdleReason;
 use crate::protocol::op::When;
-use crate::protocol::task::Status;
+use crate::protocol::task::{Status, Task};
 use crate::store::mailbox::stamp;
 use crate::store::roster::Activity;
 use crate::worktree::Worktree;
+
+/// Whose words tasks are.
+const TASK_LIST: &str = "task-list";
 
 /// A teammate that runs.
 pub struct Member {
@@ -69,6 +72,14 @@ impl Member {
 
     pub fn claimed(&self) -> MutexGuard<'_, Option<(TaskId, bool)>> {
         self.claimed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives it a task as its prompt. `false` when it takes nothing more.
+    pub fn give(&self, task: &Task) -> bool {
+        // Held until it waits for it: nobody asks about a task that was not given yet.
+        let mut claimed = self.claimed();
+        *claimed = Some((task.id.clone(), false));
+        self.agent.queue.push(When::Later, TASK_LIST, words::claimed(task)).is_some()
     }
 
     fn leaving(&self) -> MutexGuard<'_, Option<String>> {
@@ -148,7 +159,7 @@ pub async fn live(
         let queue = &member.agent.queue;
         due = match outcome.end {
             End::Done => !queue.is_empty(),
-            End::Interrupted => queue.has_words(),
+            End::Interrupted => queue.has_from("user"),
             End::MaxTurns | End::Budget { .. } | End::OverBudget(_) | End::Failed(_) => false,
         };
         if due {
@@ -212,6 +223,10 @@ async fn wait(roll: &Roll, member: &Member, talk: &mut Talk) -> bool {
 async fn ask_about_task(team: &Team, roll: &Roll, member: &Member) -> bool {
     let claimed = member.claimed().clone();
     let Some((id, false)) = claimed else { return false };
+    // It has not even heard of it.
+    if member.agent.queue.has_from(TASK_LIST) {
+        return false;
+    }
     let (store, list) = (team.store(), roll.dir.clone());
     let wanted = id.clone();
     let found = tokio::task::spawn_blocking(move || store.tasks(&list).get(&wanted)).await;
@@ -223,7 +238,7 @@ async fn ask_about_task(team: &Team, roll: &Roll, member: &Member) -> bool {
     match open {
         Some(task) => {
             *member.claimed() = Some((id, true));
-            member.agent.queue.push(When::Later, "task-list", words::unfinished(&task)).is_some()
+            member.agent.queue.push(When::Later, TASK_LIST, words::unfinished(&task)).is_some()
         }
         None => {
             *member.claimed() = None;

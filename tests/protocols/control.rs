@@ -5,15 +5,25 @@ use serde_json::{Value, json};
 use super::stage::Stage;
 use crate::support::rig::Going;
 
-fn status(going: &mut Going, agent: &str, status: &str) -> Value {
-    going.line_with(&format!("{agent} {status}"), |line| {
-        line["type"] == "status" && line["agent"] == agent && line["status"] == status
-    })
+/// Makes a request that is granted, and waits for what it brings about; either may come first.
+#[track_caller]
+fn brings(going: &mut Going, request: &Value, what: &str, fits: impl Fn(&Value) -> bool) -> Value {
+    let id = going.request(request);
+    let answers = |line: &Value| line["response"]["request_id"] == id.as_str();
+    let first = going.line_with(what, |line| answers(line) || fits(line));
+    let (answer, brought) = match answers(&first) {
+        true => (first, going.line_with(what, fits)),
+        false => (going.line_with(what, answers), first),
+    };
+    assert_eq!(answer["response"]["subtype"], "success", "{request}: {answer}");
+    brought
 }
 
-fn saying(going: &mut Going, agent: &str, kind: &str, words: &str) -> Value {
-    going.line_with(words, |line| {
-        line["type"] == kind && line["agent"] == agent && line.to_string().contains(words)
+/// As `brings`, for a state of bob.
+#[track_caller]
+fn makes(going: &mut Going, status: &str, request: &Value) -> Value {
+    brings(going, request, status, |line| {
+        line["type"] == "status" && line["agent"] == "bob" && line["status"] == status
     })
 }
 
@@ -21,40 +31,27 @@ fn saying(going: &mut Going, agent: &str, kind: &str, words: &str) -> Value {
 fn teammates_are_spoken_to_held_stopped_started_again_and_ended() {
     let stage = Stage::new("control.yaml");
     let mut going = stage.rig.driven(&["--permission-mode", "bypassPermissions"]);
-    going.granted(&json!({ "subtype": "spawn", "name": "bob", "prompt": "The word is heron" }));
-    status(&mut going, "bob", "idle");
-    going.granted(&json!({ "subtype": "say", "agent": "bob", "text": "Say heron" }));
-    saying(&mut going, "bob", "assistant", "heron, as you say");
-    status(&mut going, "bob", "idle");
+    let run = &mut going;
+    let say = |text: &str| json!({ "subtype": "say", "agent": "bob", "text": text });
+    makes(run, "idle", &json!({ "subtype": "spawn", "name": "bob", "prompt": "You are bob" }));
+    makes(run, "idle", &say("Say heron"));
     // Held, it says nothing; let go, it does.
-    going.granted(&json!({ "subtype": "pause", "agent": "bob" }));
-    status(&mut going, "bob", "paused");
-    going.granted(&json!({ "subtype": "say", "agent": "bob", "text": "Say swan" }));
-    going.granted(&json!({ "subtype": "unpause", "agent": "bob" }));
-    let next = going.line_with("bob", |line| {
-        line["agent"] == "bob" && (line["type"] == "assistant" || line["status"] == "unpaused")
-    });
-    assert_eq!(next["status"], "unpaused", "{next}");
-    saying(&mut going, "bob", "assistant", "swan, as you say");
-    status(&mut going, "bob", "idle");
+    makes(run, "paused", &json!({ "subtype": "pause", "agent": "bob" }));
+    run.granted(&say("Say swan"));
+    makes(run, "idle", &json!({ "subtype": "unpause", "agent": "bob" }));
     // Urgent words end what it does now, and it goes on with them.
-    going.granted(&json!({ "subtype": "say", "agent": "bob", "text": "Sleep now" }));
-    saying(&mut going, "bob", "assistant", "sleep 600");
-    let urgent = json!({ "subtype": "say", "agent": "bob", "text": "Say gull", "priority": "now" });
-    going.granted(&urgent);
-    saying(&mut going, "bob", "assistant", "gull, as you say");
-    assert_eq!(status(&mut going, "bob", "idle")["reason"], "available");
+    brings(run, &say("Sleep now"), "the command", |line| {
+        line["type"] == "assistant" && line.to_string().contains("sleep 600")
+    });
+    let mut urgent = say("Say gull");
+    urgent["priority"] = json!("now");
+    assert_eq!(makes(run, "idle", &urgent)["reason"], "available");
     // Stopped by force, and started again from its transcript.
-    going.granted(&json!({ "subtype": "stop", "agent": "bob" }));
-    status(&mut going, "bob", "left");
-    let gone = going.control(&json!({ "subtype": "say", "agent": "bob", "text": "Say crow" }));
+    makes(run, "left", &json!({ "subtype": "stop", "agent": "bob" }));
+    let gone = run.control(&say("Say crow"));
     assert_eq!(gone["subtype"], "error", "{gone}");
-    going.granted(&json!({ "subtype": "spawn", "name": "bob", "prompt": "Say stork" }));
-    saying(&mut going, "bob", "assistant", "stork, as you say");
-    status(&mut going, "bob", "idle");
-    going.granted(&json!({ "subtype": "shutdown", "agent": "bob", "reason": "Thanks" }));
-    saying(&mut going, "bob", "mail", "shutdown_approved");
-    status(&mut going, "bob", "left");
+    makes(run, "idle", &json!({ "subtype": "spawn", "name": "bob", "prompt": "Say stork" }));
+    makes(run, "left", &json!({ "subtype": "shutdown", "agent": "bob", "reason": "Thanks" }));
     for wrong in [
         json!({ "subtype": "pause", "agent": "bob" }),
         json!({ "subtype": "stop" }),
@@ -62,10 +59,21 @@ fn teammates_are_spoken_to_held_stopped_started_again_and_ended() {
         json!({ "subtype": "spawn", "name": "a/b", "prompt": "x" }),
         json!({ "subtype": "spawn", "name": "new" }),
     ] {
-        let answer = going.control(&wrong);
+        let answer = run.control(&wrong);
         assert_eq!(answer["subtype"], "error", "{wrong}: {answer}");
     }
-    going.end().code(0);
+    let said = going.end().code(0).stdout;
+    let steps = [
+        "heron, as you say",
+        "\"paused\"",
+        "\"unpaused\"",
+        "swan, as you say",
+        "gull, as you say",
+        "stork, as you say",
+        "shutdown_approved",
+    ];
+    let places: Vec<Option<usize>> = steps.iter().map(|step| said.find(step)).collect();
+    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{places:?} in {said}");
     let help = stage.rig.quarterdeck(&["run", "--help"]).code(0).stdout;
     for word in ["pause, unpause", "spawn", "stop ", "shutdown", "say "] {
         assert!(help.contains(word), "{word}");
