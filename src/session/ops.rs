@@ -14,7 +14,7 @@ use crate::model::request::{Conversation, Purpose};
 use crate::protocol::ask::Judge;
 use crate::protocol::event::{Fact, Level};
 use crate::protocol::ids::{AgentId, AgentName};
-use crate::protocol::op::{Mode, Op, SpawnWish, TaskChange};
+use crate::protocol::op::{Mode, Op, SpawnWish, TaskChange, When};
 use crate::store::StoreError;
 use crate::store::tasks::{NewTask, Owner, TaskPatch};
 use crate::team::{shutdown, spawn as team_spawn};
@@ -28,16 +28,7 @@ impl Live {
             Op::Say { text, .. } if text.trim().is_empty() => {
                 Err(Refused("there is nothing to say".to_owned()))
             }
-            Op::Say { to, text, when } => {
-                let text = self.opened(&to, text);
-                match self.crew.queue(&to, when, "user", text) {
-                    true => Ok(()),
-                    false if self.crew.agent(&to).is_some() => {
-                        Err(Refused(format!("`{to}` has ended")))
-                    }
-                    false => Err(unknown(&to)),
-                }
-            }
+            Op::Say { to, text, when } => self.say(&to, when, text),
             Op::Answer { ask, rev, verdict } => {
                 let desk = Arc::clone(&self.office.desk);
                 let settled = tokio::task::spawn_blocking(move || {
@@ -108,6 +99,15 @@ impl Live {
         });
         let changed = changed.await.map_err(|error| Refused(error.to_string()))?;
         changed.map_err(|error| Refused(error.to_string()))
+    }
+
+    fn say(&self, to: &AgentId, when: When, text: String) -> Result<(), Refused> {
+        let text = self.opened(to, text);
+        match self.crew.queue(to, when, "user", text) {
+            true => Ok(()),
+            false if self.crew.agent(to).is_some() => Err(Refused(format!("`{to}` has ended"))),
+            false => Err(Refused(format!("there is no agent `{to}`"))),
+        }
     }
 
     /// Asks an agent something beside its conversation, which learns nothing of it: a title, what
