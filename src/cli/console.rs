@@ -4,6 +4,7 @@ use std::env;
 use std::fs;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use clap::Args;
@@ -16,15 +17,15 @@ use super::{demo, model};
 use crate::console::keys::Keymap;
 use crate::console::runtime::files::HistoryFile;
 use crate::console::runtime::looks::Library;
-use crate::console::runtime::{self, Options};
+use crate::console::runtime::{self, Deck, Opened, Options};
 use crate::console::state::story::Story;
 use crate::console::state::{Opening, State};
-use crate::console::update::Parting;
+use crate::console::update::{Msg, Parting};
 use crate::console::view::surroundings::{Surroundings, Wish};
 use crate::console::view::theme::Theme;
 use crate::model::choose::Origin;
-use crate::protocol::event::{Fact, Level};
-use crate::protocol::ids::SessionId;
+use crate::protocol::event::{Event, Fact, Level};
+use crate::protocol::ids::{AgentId, AgentName, SessionId, TeamName};
 use crate::protocol::time::Stamp;
 use crate::session::live::Live;
 use crate::settings::{layers, paths};
@@ -214,6 +215,33 @@ pub fn keymap() -> Result<Keymap, Failure> {
     }
 }
 
+/// What is seen while the session begins: the console as it will be, with nobody in it yet.
+fn first_frame(args: &ConsoleArgs, theme: Theme, keymap: Keymap) -> Deck {
+    let now = Stamp::from(SystemTime::now());
+    let lead = AgentId::new(&AgentName::lead(), &TeamName::found("session"));
+    let project = env::current_dir().unwrap_or_default().display().to_string();
+    let mut state = State::new(Opening {
+        lead: lead.clone(),
+        now,
+        session: String::new(),
+        project,
+        keymap,
+        mouse: !args.no_mouse,
+        theme: theme.name.clone(),
+    });
+    let rehearsal = args.rehearsal.as_ref();
+    if let Some(rehearsal) = rehearsal {
+        state.composer.set_text(rehearsal.first);
+    }
+    let mut deck = Deck::new(state, theme);
+    for line in rehearsal.map_or(&[][..], |rehearsal| rehearsal.greeting) {
+        let fact = Fact::Notice { level: Level::Info, text: (*line).to_owned() };
+        let event = Event { seq: 0, at: now, agent: Some(lead.clone()), fact };
+        deck.absorb(Msg::Event(Arc::new(event)));
+    }
+    deck
+}
+
 async fn console(
     store: &Store,
     args: &ConsoleArgs,
@@ -221,12 +249,16 @@ async fn console(
     keymap: Keymap,
     out: &mut Out,
 ) -> Result<Option<SessionId>, Failure> {
+    let no_terminal = |error: io::Error| Failure::no("terminal", format!("the terminal: {error}"));
+    let first = first_frame(args, theme.clone(), keymap.clone());
+    let opened = Opened::showing(first, !args.no_mouse).map_err(no_terminal)?;
     out.hold_remarks();
     let begun = begin::begin(store, &args.as_run(), out).await;
     let remarks = out.take_remarks();
     let Begun { live, tree } = match begun {
         Ok(begun) => begun,
         Err(failure) => {
+            drop(opened);
             remarks.iter().for_each(|remark| out.remark(remark));
             return Err(failure);
         }
@@ -257,11 +289,10 @@ async fn console(
     }
     let options = Options {
         theme,
-        mouse: !args.no_mouse,
         history: HistoryFile::of(&store.home().ours(), &project),
         library: Library { project, home: store.home().clone() },
     };
-    let left = runtime::run(&live, state, options).await;
+    let left = runtime::run(&live, state, options, opened).await;
     let parting = left.as_ref().unwrap_or(&Parting::Suspend).clone();
     let farewell = match &args.rehearsal {
         Some(rehearsal) => Farewell::of_rehearsal(&rehearsal.project, &parting),
@@ -282,7 +313,7 @@ async fn console(
         out.remark(&format!("The work is in {path} on {branch}: {summary}"));
     }
     out.remark(&farewell.resume);
-    left.map(|_| None).map_err(|error| Failure::no("terminal", format!("the terminal: {error}")))
+    left.map(|_| None).map_err(no_terminal)
 }
 
 /// What the shell shows when the console is gone.

@@ -42,16 +42,39 @@ const BURST: usize = 256;
 /// What the loop needs beside the session.
 pub struct Options {
     pub theme: Theme,
-    pub mouse: bool,
     /// Where things are looked up; files are exported to its project.
     pub library: Library,
     pub history: HistoryFile,
 }
 
-/// Opens the console on a session until the person leaves, and says how they left.
-pub async fn run(session: &dyn Session, state: State, options: Options) -> io::Result<Parting> {
-    let mut signals = Signals::new()?;
-    let mut screen = Screen::open(options.mouse)?;
+/// The terminal, taken and drawn on. To begin a session takes longer than a glance (the shell is
+/// asked what it knows, git what there is), so the person sees the console before that. What they
+/// type meanwhile waits in the terminal.
+pub struct Opened {
+    screen: Screen,
+    signals: Signals,
+}
+
+impl Opened {
+    /// Takes the terminal and shows this.
+    pub fn showing(mut deck: Deck, mouse: bool) -> io::Result<Self> {
+        let signals = Signals::new()?;
+        let mut screen = Screen::open(mouse)?;
+        let (columns, rows) = screen.size()?;
+        deck.absorb(Msg::Resized { columns, rows });
+        screen.draw(|frame| deck.paint(frame))?;
+        Ok(Self { screen, signals })
+    }
+}
+
+/// The console on a session until the person leaves; says how they left.
+pub async fn run(
+    session: &dyn Session,
+    state: State,
+    options: Options,
+    opened: Opened,
+) -> io::Result<Parting> {
+    let Opened { mut screen, mut signals } = opened;
     let (told, mut hearing) = mpsc::channel(64);
     let coloured = Arc::new(Notify::new());
     let pens = {
