@@ -14,6 +14,7 @@ mod console {
     mod layouts;
     mod leaving;
     mod looks;
+    mod lookups;
     mod mouse;
     mod panes;
     mod replay;

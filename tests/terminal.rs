@@ -8,8 +8,11 @@ mod terminal {
     mod flood;
     mod idle;
     mod life;
+    mod models;
     mod outside;
     mod place;
     mod recorded;
+    mod rehearsal;
+    mod sessions;
     mod team;
 }

@@ -8,5 +8,6 @@ mod worktree {
     mod end;
     mod hostile;
     mod repo;
+    mod review;
     mod slug;
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use uuid::Uuid;
 
-use super::context::{Agent, Birth, Brain, Limits};
+use super::context::{Agent, Birth, Brain, Limits, Thinker};
 use super::definition::Definition;
 use super::gear::{Gear, with_effort};
 use super::memory::Memory;
@@ -104,7 +104,7 @@ pub fn bear(office: &Office, crew: Arc<dyn Crew>, cradle: Cradle) -> Result<Agen
     Ok(Agent {
         cx: Arc::new(cx),
         tools: cradle.tools,
-        brain: cradle.brain,
+        brains: Mutex::new(Thinker::new(cradle.brain)),
         prefix: cradle.prefix,
         offers: Offers::default(),
         caller: Caller {
@@ -255,7 +255,7 @@ pub fn fork(
         seen: parent.cx.seen.copied(),
         view,
         tools: offer.tools,
-        brain: parent.brain.clone(),
+        brain: parent.brain(),
         prefix: offer.prefix,
         purpose: Purpose::Fork,
         limits: Limits { rounds: None, ..parent.limits },
@@ -366,7 +366,7 @@ pub fn meta(agent: &Agent, more: &Meta<'_>) -> Value {
         }
         members.insert("spawnDepth".to_owned(), json!(agent.birth.depth));
         members.insert("taskKind".to_owned(), json!("local_agent"));
-        members.insert("model".to_owned(), json!(agent.brain.chosen.name()));
+        members.insert("model".to_owned(), json!(agent.brain().chosen.name()));
         members.insert("permissionMode".to_owned(), json!(agent.mode()));
         let planning = agent.planning().clone();
         if planning != Planning::default() {

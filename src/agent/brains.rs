@@ -44,6 +44,15 @@ impl Brains {
         }
     }
 
+    /// The names that can be given, the short ones first.
+    pub fn names(&self) -> Vec<String> {
+        if let Some(only) = &self.only {
+            return vec![only.chosen.name()];
+        }
+        let aliases = self.catalog.aliases().map(|(alias, _)| alias.to_owned());
+        aliases.chain(self.catalog.models().map(|(name, _)| name.to_owned())).collect()
+    }
+
     /// A model that was chosen already.
     pub fn open(&self, chosen: Chosen) -> Result<Brain, ChooseError> {
         if let Some(only) = &self.only {

@@ -25,7 +25,7 @@ const MOST_CUTS: u32 = 6;
 const BYTES_PER_TOKEN: u64 = 4;
 
 fn window(agent: &Agent) -> u64 {
-    agent.brain.chosen.facts.window.unwrap_or(USUAL_WINDOW)
+    agent.brain().chosen.facts.window.unwrap_or(USUAL_WINDOW)
 }
 
 /// Whether the conversation has grown beyond its share of the window.

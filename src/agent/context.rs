@@ -7,18 +7,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 
-use super::budget::Purse;
+use super::books::Books;
 use super::gear::Gear;
 use super::offer::Offers;
 use super::planning::Planning;
 use super::queue::Queue;
 use super::rebuild::{LOST, Rebuilt, blocks_of, in_order, uses_of};
 use super::record::Recorder;
-use crate::model::pricing::{Ledger, Spent};
 use crate::model::request::{
     Caller, Conversation, Prefix, Purpose, Request, Sampling, Thinking, ToolChoice,
 };
-use crate::model::usage::Usage;
 use crate::model::{Model, Stop};
 use crate::permission::View;
 use crate::protocol::content::{Block, ChatMessage, Role};
@@ -33,7 +31,7 @@ pub struct Agent {
     pub cx: Arc<ToolContext>,
     /// All it may ever have; see [`Agent::offer`] for those of the moment.
     pub tools: ToolSet,
-    pub brain: Brain,
+    pub(super) brains: Mutex<Thinker>,
     /// System prompt and tools as it began with them.
     pub prefix: Arc<Prefix>,
     pub offers: Offers,
@@ -85,6 +83,18 @@ pub struct Brain {
     pub max_tokens: u32,
 }
 
+/// What an agent thinks with, and what it will from its next turn on.
+pub struct Thinker {
+    now: Brain,
+    next: Option<Brain>,
+}
+
+impl Thinker {
+    pub fn new(now: Brain) -> Self {
+        Self { now, next: None }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
     /// Answers of the model in one turn.
@@ -101,54 +111,6 @@ impl Default for Limits {
     }
 }
 
-/// What a session has spent, and may spend.
-#[derive(Debug, Default)]
-pub struct Books {
-    ledger: Mutex<Ledger>,
-    limit_usd: Option<f64>,
-    pub purse: Purse,
-}
-
-impl Books {
-    pub fn new(ledger: Ledger, limit_usd: Option<f64>) -> Self {
-        Self { ledger: Mutex::new(ledger), limit_usd, purse: Purse::default() }
-    }
-
-    #[must_use]
-    pub fn with_purse(self, purse: Purse) -> Self {
-        Self { purse, ..self }
-    }
-
-    pub fn enter(&self, agent: &str, brain: &Brain, usage: Usage) {
-        self.lock().enter(agent, brain.chosen.facts.price.as_ref(), usage);
-    }
-
-    pub fn total(&self) -> Spent {
-        self.lock().total()
-    }
-
-    /// What one agent has spent.
-    pub fn of(&self, agent: &str) -> Spent {
-        let ledger = self.lock();
-        let found = ledger.by_agent().find(|(name, _)| *name == agent);
-        found.map(|(_, spent)| *spent).unwrap_or_default()
-    }
-
-    pub fn ledger(&self) -> Ledger {
-        self.lock().clone()
-    }
-
-    /// What was spent and what may be, once that is reached.
-    pub fn exhausted(&self) -> Option<(f64, f64)> {
-        let spent = self.total().usd;
-        self.limit_usd.filter(|limit| spent >= *limit).map(|limit| (spent, limit))
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Ledger> {
-        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 /// The conversation of an agent as its turns see it.
 #[derive(Debug, Clone, Default)]
 pub struct Talk {
@@ -159,6 +121,8 @@ pub struct Talk {
     pub pending: Pending,
     /// The record of the last answer.
     pub last_answer: String,
+    /// It waited for leave to go on when the program ended, and asks for it again.
+    pub held: bool,
 }
 
 /// Calls that still must be made, and the results of those beside them.
@@ -170,6 +134,11 @@ pub struct Pending {
 }
 
 impl Talk {
+    /// Whether there is something to do before anybody says a word.
+    pub fn is_due(&self) -> bool {
+        self.held || !self.pending.uses.is_empty()
+    }
+
     /// A conversation from its transcript. A call that had begun is never made again.
     pub fn recalled(found: Rebuilt, began: impl Fn(&Use) -> bool) -> Self {
         let Rebuilt { mut messages, open, tokens, last_answer, .. } = found;
@@ -210,15 +179,38 @@ impl Agent {
         }
     }
 
+    /// What it thinks with.
+    pub fn brain(&self) -> Brain {
+        self.thinker().now.clone()
+    }
+
+    /// Thinks with another model from the next turn on: one turn is answered by one.
+    pub fn think_with(&self, next: Brain) {
+        self.thinker().next = Some(next);
+    }
+
+    /// A turn begins: what was wished for is in force.
+    pub(super) fn take_up_brain(&self) {
+        let mut thinker = self.thinker();
+        if let Some(next) = thinker.next.take() {
+            thinker.now = next;
+        }
+    }
+
+    fn thinker(&self) -> MutexGuard<'_, Thinker> {
+        self.brains.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// What the model is asked with the conversation as it is.
     pub fn request(&self, messages: Conversation, purpose: Option<Purpose>) -> Request {
+        let brain = self.brain();
         Request {
-            model: self.brain.chosen.id.clone(),
+            model: brain.chosen.id.clone(),
             prefix: self.offer().prefix,
             messages,
-            max_tokens: self.brain.max_tokens,
+            max_tokens: brain.max_tokens,
             sampling: Sampling::default(),
-            thinking: self.brain.thinking,
+            thinking: brain.thinking,
             tool_choice: ToolChoice::Auto,
             caller: Caller {
                 purpose: purpose.unwrap_or(self.caller.purpose),

@@ -50,7 +50,7 @@ pub async fn run_forked(
 }
 
 async fn words_of(agent: &Agent, request: Request, stop: &Stop) -> Result<String, ModelError> {
-    let mut answer = agent.brain.model.stream(Arc::new(request), stop.clone());
+    let mut answer = agent.brain().model.stream(Arc::new(request), stop.clone());
     let (mut meter, mut text) = (Meter::default(), String::new());
     let mut outcome = Ok(());
     while let Some(chunk) = answer.next().await {
@@ -69,7 +69,7 @@ async fn words_of(agent: &Agent, request: Request, stop: &Stop) -> Result<String
         }
     }
     if meter.usage().total() > 0 {
-        agent.books.enter(&agent.cx.me.to_string(), &agent.brain, meter.usage());
+        agent.books.enter(&agent.cx.me.to_string(), &agent.brain(), meter.usage());
     }
     outcome.map(|()| text)
 }

@@ -45,7 +45,7 @@ pub struct Broken {
 /// Asks the model and tells the journal what it says while it says it.
 pub async fn listen(agent: &Agent, request: Arc<Request>, stop: &Stop) -> Result<Reply, Broken> {
     let mut ear = Ear::new(&agent.cx.journal, &agent.cx.me);
-    let mut answer = agent.brain.model.stream(request, stop.clone());
+    let mut answer = agent.brain().model.stream(request, stop.clone());
     loop {
         let chunk = tokio::select! {
             chunk = answer.next() => chunk,

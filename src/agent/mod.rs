@@ -2,6 +2,7 @@
 
 pub mod adopt;
 pub mod annals;
+pub mod books;
 pub mod born;
 pub mod brains;
 pub mod budget;
@@ -21,6 +22,7 @@ pub mod planning;
 pub mod prompt;
 pub mod queue;
 pub mod rebuild;
+pub mod recipes;
 pub mod record;
 pub mod report;
 pub mod revive;

@@ -93,6 +93,13 @@ impl Solo {
         self.people().agents.remove(id);
     }
 
+    /// As `leave`, and its name means nobody any more.
+    pub fn forget(&self, id: &AgentId) {
+        let mut people = self.people();
+        people.agents.remove(id);
+        people.names.retain(|_, known| known != id);
+    }
+
     /// Lets everyone go: agents and crew hold each other.
     pub fn disband(&self) {
         let gone = std::mem::take(&mut *self.people());
@@ -197,7 +204,7 @@ impl Crew for Solo {
     ) -> BoxFuture<'a, Option<Result<String, String>>> {
         Box::pin(async move {
             let asker = self.agent(by)?;
-            let brain = self.office.brains.small(&asker.brain)?;
+            let brain = self.office.brains.small(&asker.brain())?;
             let request = Request {
                 model: brain.chosen.id.clone(),
                 prefix: Arc::new(Prefix::new(Vec::new(), Vec::new())),

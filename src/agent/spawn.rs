@@ -25,7 +25,7 @@ use super::report::{
     Report, completed, end_of, job_status, launched, parting, report, result_of, working_in,
 };
 use super::revive;
-use super::route::{Route, may_go_deeper, route};
+use super::route::{Route, fork_of, may_go_deeper, route};
 use super::solo::{NEWS, Solo};
 use super::turn::{End, Outcome, hear, spoken, turn};
 use crate::model::Stop;
@@ -121,6 +121,24 @@ pub async fn run_as_subagent(
     start(solo, &parent, &Origin { use_id: &use_id, stop }, ready).await
 }
 
+/// Starts what the person wants for an agent: a kind of subagent, or without one a fork, whether
+/// the agent itself may fork or not.
+pub async fn for_person(
+    solo: &Solo,
+    by: &AgentId,
+    wish: &Wish,
+    stop: &Stop,
+) -> Result<Started, String> {
+    let parent = solo.agent(by).ok_or_else(|| solo.nobody(&by.to_string()))?;
+    let route = match &wish.kind {
+        Some(kind) => route(&solo.office, &parent, Some(kind))?,
+        None => fork_of(&solo.office, &parent)?,
+    };
+    let ready = prepare(solo, &parent, wish, route).await?;
+    let use_id = format!("run-{}", ready.agent.cx.me.name);
+    start(solo, &parent, &Origin { use_id: &use_id, stop }, ready).await
+}
+
 async fn prepare(
     solo: &Solo,
     parent: &Arc<Agent>,
@@ -142,7 +160,7 @@ async fn prepare(
     // What can fail does so before a worktree is there.
     let brain = match model {
         Some(name) => office.brains.named(&name).map_err(|error| error.to_string())?,
-        None => parent.brain.clone(),
+        None => parent.brain(),
     };
     let id = born::new_id();
     let here = parent.cx.cwd.get();
@@ -187,7 +205,7 @@ async fn prepare(
             talk,
             name: wish.name.clone(),
             worktree: tree,
-            background: background || wish.background,
+            background: (background || wish.background) && may_leave_behind(solo, parent),
             trunk: trunk.filter(|record| !record.is_empty()),
         }),
         Err(error) => {
@@ -198,6 +216,11 @@ async fn prepare(
             Err(error.to_string())
         }
     }
+}
+
+/// Whether what an agent starts may go on in the background.
+pub fn may_leave_behind(solo: &Solo, parent: &Agent) -> bool {
+    solo.crew().is_none_or(|crew| crew.may_leave_behind(&parent.cx.me))
 }
 
 pub fn bear(solo: &Solo, mut cradle: Cradle) -> Result<Arc<Agent>, StoreError> {
@@ -296,7 +319,7 @@ fn about(parent: &AgentId, use_id: &str, ready: &Ready) -> AgentAbout {
     AgentAbout {
         agent_type: agent.birth.kind.clone(),
         description: agent.birth.description.clone(),
-        model: agent.brain.chosen.name(),
+        model: agent.brain().chosen.name(),
         mode: agent.mode(),
         cwd: agent.cx.cwd.get().to_string_lossy().into_owned(),
         color: agent.cx.color.clone(),
@@ -319,7 +342,9 @@ impl AtWork {
     pub async fn wait(mut self, solo: &Solo, origin: &Origin<'_>) -> Result<Started, String> {
         let id = self.agent.cx.me.name.to_string();
         let mut moves = self.job.moves();
-        let patience = solo.office.policy.auto_background_after;
+        let owner = &self.job.plan.owner;
+        let may = solo.crew().is_none_or(|crew| crew.may_leave_behind(owner));
+        let patience = solo.office.policy.auto_background_after.filter(|_| may);
         let impatient = async {
             match patience {
                 Some(limit) => tokio::time::sleep(limit).await,

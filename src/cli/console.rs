@@ -15,6 +15,7 @@ use super::run::begin::{self, Begun};
 use super::{demo, model};
 use crate::console::keys::Keymap;
 use crate::console::runtime::files::HistoryFile;
+use crate::console::runtime::looks::Library;
 use crate::console::runtime::{self, Options};
 use crate::console::state::story::Story;
 use crate::console::state::{Opening, State};
@@ -23,6 +24,7 @@ use crate::console::view::surroundings::{Surroundings, Wish};
 use crate::console::view::theme::Theme;
 use crate::model::choose::Origin;
 use crate::protocol::event::{Fact, Level};
+use crate::protocol::ids::SessionId;
 use crate::protocol::time::Stamp;
 use crate::session::live::Live;
 use crate::settings::{layers, paths};
@@ -137,6 +139,19 @@ impl ConsoleArgs {
     }
 }
 
+impl ConsoleArgs {
+    /// The same, but for another session.
+    fn going_on_with(&self, session: &SessionId) -> Self {
+        Self {
+            resume: Some(session.to_string()),
+            go_on: false,
+            rehearsal: None,
+            worktree: None,
+            ..self.clone()
+        }
+    }
+}
+
 /// Whether there is a terminal to draw on.
 pub fn has_terminal() -> bool {
     io::stdin().is_terminal() && io::stdout().is_terminal()
@@ -154,7 +169,15 @@ pub fn run(store: &Store, args: &ConsoleArgs, out: &mut Out) -> Result<(), Failu
         return demo::rehearse(store, args.clone(), false, out);
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let outcome = runtime.block_on(console(store, args, theme, keymap, out));
+    let mut args = args.clone();
+    let outcome = loop {
+        let opened = console(store, &args, theme.clone(), keymap.clone(), out);
+        match runtime.block_on(opened) {
+            Ok(None) => break Ok(()),
+            Ok(Some(next)) => args = args.going_on_with(&next),
+            Err(failure) => break Err(failure),
+        }
+    };
     // A tool that hangs in a blocking call must not keep the program from ending.
     runtime.shutdown_timeout(Duration::from_millis(200));
     outcome
@@ -197,7 +220,7 @@ async fn console(
     theme: Theme,
     keymap: Keymap,
     out: &mut Out,
-) -> Result<(), Failure> {
+) -> Result<Option<SessionId>, Failure> {
     out.hold_remarks();
     let begun = begin::begin(store, &args.as_run(), out).await;
     let remarks = out.take_remarks();
@@ -218,6 +241,8 @@ async fn console(
         mouse: !args.no_mouse,
         theme: theme.name.clone(),
     });
+    state.offers.kinds = live.agent_types();
+    state.offers.models = live.office.brains.names();
     // A mistake in the settings was told when the session began.
     let settings = layers::load(&layers::files(&project)).unwrap_or_default();
     state.asks.opening = settings.asks.open;
@@ -234,17 +259,22 @@ async fn console(
         theme,
         mouse: !args.no_mouse,
         history: HistoryFile::of(&store.home().ours(), &project),
-        project,
+        library: Library { project, home: store.home().clone() },
     };
     let left = runtime::run(&live, state, options).await;
-    let parting = *left.as_ref().unwrap_or(&Parting::Suspend);
+    let parting = left.as_ref().unwrap_or(&Parting::Suspend).clone();
     let farewell = match &args.rehearsal {
-        Some(rehearsal) => Farewell::of_rehearsal(&rehearsal.project, parting),
-        None => Farewell::of(&live, parting),
+        Some(rehearsal) => Farewell::of_rehearsal(&rehearsal.project, &parting),
+        None => Farewell::of(&live, &parting),
     };
     match parting {
         Parting::End => live.end().await,
         Parting::Suspend => live.suspend().await,
+        Parting::Resume(next) => {
+            live.suspend().await;
+            tree.map(worktree::clean_up);
+            return Ok(Some(next));
+        }
     }
     out.remark(&farewell.happened);
     if let Some(Outcome::Kept { path, branch, changes, .. }) = tree.map(worktree::clean_up) {
@@ -252,7 +282,7 @@ async fn console(
         out.remark(&format!("The work is in {path} on {branch}: {summary}"));
     }
     out.remark(&farewell.resume);
-    left.map(|_| ()).map_err(|error| Failure::no("terminal", format!("the terminal: {error}")))
+    left.map(|_| None).map_err(|error| Failure::no("terminal", format!("the terminal: {error}")))
 }
 
 /// What the shell shows when the console is gone.
@@ -263,7 +293,7 @@ struct Farewell {
 
 impl Farewell {
     /// The session lives in the scratch copy, not where the shell is.
-    fn of_rehearsal(project: &Path, parting: Parting) -> Self {
+    fn of_rehearsal(project: &Path, parting: &Parting) -> Self {
         let project = project.display();
         let happened = format!(
             "The rehearsal worked in {project}: `git diff` there shows what was done, `sh \
@@ -273,14 +303,14 @@ impl Farewell {
             Parting::End => "Once more: quarterdeck demo   Your own code: set ANTHROPIC_API_KEY, \
                              then start quarterdeck there"
                 .to_owned(),
-            Parting::Suspend => {
+            Parting::Suspend | Parting::Resume(_) => {
                 format!("Go on with: cd {project} && quarterdeck -c --playbook demo")
             }
         };
         Self { happened, resume }
     }
 
-    fn of(live: &Live, parting: Parting) -> Self {
+    fn of(live: &Live, parting: &Parting) -> Self {
         let spent = live.spent();
         let cost = match spent.usd {
             usd if usd > 0.0 => format!(" It cost ${usd:.2} so far."),
@@ -288,7 +318,7 @@ impl Farewell {
         };
         let happened = match parting {
             Parting::End => format!("The session has ended, and all agents with it.{cost}"),
-            Parting::Suspend => format!(
+            Parting::Suspend | Parting::Resume(_) => format!(
                 "The session stands still where it was; what waits for an answer stays open.{cost}"
             ),
         };

@@ -23,23 +23,11 @@ pub fn run(command: WorktreeCommand, out: &mut Out) -> Result<(), Failure> {
     }
 }
 
-/// What is known of one worktree: its changes, or why they cannot be told.
-fn state(here: &Path, listed: &Listed, options: &Options) -> Result<Changes, String> {
-    if listed.in_use {
-        return Err("in use".to_owned());
-    }
-    if listed.missing {
-        return Err("its directory is gone".to_owned());
-    }
-    let opened = worktree::open(here, listed, options);
-    opened.and_then(|tree| worktree::changes(&tree)).map_err(|error| error.to_string())
-}
-
 fn list(here: &Path, options: &Options, out: &mut Out) -> Result<(), Failure> {
     let all: Vec<(Listed, Result<Changes, String>)> = worktree::list(here, options)?
         .into_iter()
         .map(|listed| {
-            let state = state(here, &listed, options);
+            let state = worktree::examine(here, &listed, options);
             (listed, state)
         })
         .collect();

@@ -283,6 +283,8 @@ impl<'a> Stage<'a> {
             | Effect::Mouse(_)
             | Effect::Remember(_)
             | Effect::ListFiles
+            | Effect::Look(_)
+            | Effect::Merge(_)
             | Effect::Export { .. } => None,
         }
     }

@@ -54,6 +54,20 @@ pub enum Op {
     Background {
         use_id: String,
     },
+    /// The agent thinks with another model from its next turn on.
+    Model {
+        agent: AgentId,
+        model: String,
+    },
+    /// A subagent works for the agent in the background: one of this kind, or a branch of the
+    /// agent's own conversation.
+    Delegate {
+        agent: AgentId,
+        kind: Option<String>,
+        /// A few words, for people.
+        description: String,
+        prompt: String,
+    },
     /// The conversation is replaced by a summary of itself.
     Compact {
         agent: AgentId,

@@ -104,7 +104,7 @@ pub(super) fn tell_of(lead: &Agent) {
     let about = AgentAbout {
         agent_type: lead.birth.kind.clone(),
         description: String::new(),
-        model: lead.brain.chosen.name(),
+        model: lead.brain().chosen.name(),
         mode: lead.mode(),
         cwd: lead.cx.cwd.get().to_string_lossy().into_owned(),
         color: lead.cx.color.clone(),

@@ -1,6 +1,7 @@
 //! Finding a session again, and taking it up where it was.
 
 use std::fs;
+use std::io::Read as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -12,11 +13,12 @@ use crate::agent::office::Office;
 use crate::agent::rebuild::rebuild;
 use crate::agent::solo::Solo;
 use crate::protocol::ask::{Judge, Verdict};
+use crate::protocol::content::ChatMessage;
 use crate::protocol::event::Level;
 use crate::protocol::ids::{AgentId, SessionId};
 use crate::settings::paths::Home;
 use crate::store::StoreError;
-use crate::store::journal::read_after;
+use crate::store::journal::{is_running, read_after};
 use crate::store::transcript::lead_path;
 
 /// The sessions of a project, the newest first.
@@ -33,6 +35,47 @@ pub fn sessions(home: &Home, project: &Path) -> Vec<SessionId> {
         .collect();
     found.sort_by(|one, two| two.0.cmp(&one.0).then_with(|| one.1.as_str().cmp(two.1.as_str())));
     found.into_iter().map(|(_, id)| id).collect()
+}
+
+/// A session as a list of them shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listed {
+    pub id: SessionId,
+    pub changed: SystemTime,
+    /// What the person said first.
+    pub first: String,
+    /// Somebody has it open.
+    pub is_running: bool,
+}
+
+/// So much of a transcript is looked through for what was said first.
+const BEGINNING: u64 = 256 * 1024;
+
+/// The sessions of a project with what tells them apart, the newest first.
+pub fn listed(home: &Home, project: &Path) -> Vec<Listed> {
+    let one = |id: SessionId| {
+        let path = lead_path(home, project, &id);
+        let changed = fs::metadata(&path).and_then(|about| about.modified()).ok()?;
+        let first = first_words(&path).unwrap_or_default();
+        Some(Listed { is_running: is_running(&home.journal(&id)), id, changed, first })
+    };
+    sessions(home, project).into_iter().filter_map(one).collect()
+}
+
+/// What was said first in a transcript by a person.
+fn first_words(path: &Path) -> Option<String> {
+    let mut text = Vec::new();
+    fs::File::open(path).ok()?.take(BEGINNING).read_to_end(&mut text).ok()?;
+    let text = String::from_utf8_lossy(&text);
+    text.lines().find_map(|line| {
+        let record: serde_json::Value = serde_json::from_str(line).ok()?;
+        let message = record.get("message").filter(|_| record["type"] == "user")?;
+        let message: ChatMessage = serde_json::from_value(message.clone()).ok()?;
+        let said = message.content.text();
+        let said = said.trim();
+        // What the program puts before it stands in tags.
+        (!said.is_empty() && !said.starts_with('<')).then(|| said.to_owned())
+    })
 }
 
 /// The session that an id, or the beginning of one, names.

@@ -113,6 +113,17 @@ impl<'a> Git<'a> {
         }
     }
 
+    /// The answer of a command that says yes with 0 and no with 1, and what it printed.
+    pub fn answer<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<(bool, String), WorktreeError> {
+        let ended = self.run(args)?;
+        match (ended.code, &ended.stdout) {
+            (Some(code @ (0 | 1)), Some(said)) => {
+                Ok((code == 0, String::from_utf8_lossy(said).into_owned()))
+            }
+            (Some(_) | None, _) => Err(failed(args, &ended)),
+        }
+    }
+
     /// Runs something that writes, again while another git holds a lock on what it needs.
     pub fn change<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<(), WorktreeError> {
         patiently(|| {

@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::changes::{Changes, changes};
 use super::create::base_of;
 use super::error::WorktreeError;
 use super::hold::Gate;
@@ -79,6 +80,18 @@ pub fn open(repo: &Path, listed: &Listed, options: &Options) -> Result<Worktree,
         warnings: Vec::new(),
         hold: Arc::new(hold),
     })
+}
+
+/// What was done in a worktree that was listed, or why that cannot be told.
+pub fn examine(repo: &Path, listed: &Listed, options: &Options) -> Result<Changes, String> {
+    if listed.in_use {
+        return Err("in use".to_owned());
+    }
+    if listed.missing {
+        return Err("its directory is gone".to_owned());
+    }
+    let opened = open(repo, listed, options);
+    opened.and_then(|tree| changes(&tree)).map_err(|error| error.to_string())
 }
 
 /// Every tree of the repository.

@@ -13,6 +13,7 @@ mod hold;
 mod links;
 mod list;
 mod note;
+mod review;
 mod site;
 mod slug;
 
@@ -24,8 +25,9 @@ pub use changes::{Changes, changes};
 pub use cleanup::{Discarded, Outcome, clean_up, discard};
 pub use create::{create, verify};
 pub use error::WorktreeError;
-pub use list::{Listed, list, open};
+pub use list::{Listed, examine, list, open};
 pub use note::translation_note;
+pub use review::{Preview, diff, merge, preview};
 pub use slug::{BadSlug, Slug};
 
 use crate::settings::layers::Settings;

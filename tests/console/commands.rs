@@ -2,18 +2,137 @@
 
 use quarterdeck::console::commands::COMMANDS;
 use quarterdeck::console::state::dialog::Dialog;
-use quarterdeck::console::update::Effect;
-use quarterdeck::protocol::op::{Mode, Op, SpawnWish};
+use quarterdeck::console::state::offers::{Offers, Tree};
+use quarterdeck::console::update::{Effect, Look, Show};
+use quarterdeck::protocol::op::{Mode, Op, SpawnWish, TaskChange};
 
 use super::story::{Story, agent, inventory, lead};
 
+/// One line for every command: what it is told, what that does to the session, and what is offered
+/// at `/name `. Adding a command without one fails.
 #[test]
-fn every_command_has_help_and_can_be_found_in_the_palette() {
-    for command in COMMANDS {
-        assert!(!command.help.is_empty() && !command.help.ends_with('.'), "/{}", command.name);
-        let mut story = Story::new().keys(&format!("<C-p>/{}", command.name));
-        assert!(story.screen().contains(&format!("/{}", command.name)), "/{}", command.name);
+fn every_command_has_help_completion_an_error_and_a_deed() {
+    let seen = |words: &'static str| Deed::Seen(words);
+    let spawn = SpawnWish { name: "ada".into(), prompt: "map it".into(), ..SpawnWish::default() };
+    let delegate = Op::Delegate {
+        agent: lead(),
+        kind: None,
+        description: "look again".into(),
+        prompt: "look again".into(),
+    };
+    let task = TaskChange::Create {
+        subject: "sweep".into(),
+        description: String::new(),
+        blocked_by: Vec::new(),
+    };
+    let scout = || agent("scout");
+    let diff = Look::Diff { of: "scout".into(), dir: "/demo/inventory".into() };
+    let table: Vec<(&str, Deed, &str)> = vec![
+        ("/help", seen("answer the oldest ask"), ""),
+        ("/team", seen("claude-opus-4-5"), ""),
+        ("/spawn ada map it", Deed::Op(Op::Spawn { wish: Box::new(spawn) }), ""),
+        ("/tasks", seen("list call sites"), ""),
+        ("/task sweep", Deed::Op(Op::Task { change: Box::new(task) }), ""),
+        ("/agents", seen("Go to reviewer"), ""),
+        ("/asks", seen("needs you 2"), ""),
+        ("/permissions", seen("given in this session"), ""),
+        ("/mode plan scout", Deed::Op(Op::Mode { agent: scout(), mode: Mode::Plan }), "plan"),
+        ("/model opus", Deed::Op(Op::Model { agent: lead(), model: "opus".into() }), "opus"),
+        ("/cost", seen("$0.42 in all"), ""),
+        ("/context", seen("12k of 200k"), ""),
+        ("/compact", Deed::Op(Op::Compact { agent: lead(), wishes: None }), ""),
+        ("/fork look again", Deed::Op(delegate), ""),
+        ("/worktree", Deed::Wish(Effect::Look(Look::Worktrees(Show::Page))), ""),
+        ("/diff scout", Deed::Wish(Effect::Look(diff)), "scout"),
+        ("/merge", Deed::Wish(Effect::Look(Look::Worktrees(Show::Merge))), "agent-1"),
+        ("/resume", Deed::Wish(Effect::Look(Look::Sessions { wanted: String::new() })), ""),
+        ("/pause scout", Deed::Op(Op::Pause { agent: scout() }), "scout"),
+        ("/go-on scout", Deed::Op(Op::Unpause { agent: scout() }), "scout"),
+        ("/stop scout", Deed::Op(Op::Stop { agent: scout() }), "scout"),
+        ("/shutdown scout", Deed::Op(Op::Shutdown { agent: scout(), reason: "".into() }), "scout"),
+        ("/search rounded", seen("`rounded`"), ""),
+        ("/export", seen(""), "quarterdeck-1b4e28ba.md"),
+        ("/theme light", Deed::Wish(Effect::Theme("light".into())), "light"),
+        ("/layout grid", seen("scout"), "grid"),
+        ("/mouse off", Deed::Wish(Effect::Mouse(false)), "off"),
+        ("/notices", seen(" notices "), ""),
+        ("/clear", seen("lead"), ""),
+        ("/quit", seen("Leave?"), ""),
+    ];
+    let told: Vec<&str> =
+        table.iter().map(|(line, ..)| line[1..].split(' ').next().unwrap()).collect();
+    let known: Vec<&str> = COMMANDS.iter().map(|command| command.name).collect();
+    assert_eq!(told, known);
+    for (command, (line, deed, offered)) in COMMANDS.iter().zip(table) {
+        let name = command.name;
+        assert!(!command.help.is_empty() && !command.help.ends_with('.'), "/{name}");
+        let palette = Story::new().keys(&format!("<C-p>/{name}")).screen();
+        assert!(palette.contains(&format!("/{name}")), "/{name}: {palette}");
+        offers_at(&format!("/{name} "), offered);
+        if command.needs_words() {
+            let mut story = fresh().keys(&format!("/{name}<esc>")).wait(600).keys("<ret>");
+            assert!(story.screen().contains(&format!("Write /{name}")), "{}", story.screen());
+            assert_eq!((story.ops(), story.draft()), (Vec::new(), format!("/{name}")));
+        }
+        let mut story = fresh().keys(line).keys("<esc>").wait(600).keys("<ret>");
+        let effects = story.effects();
+        match deed {
+            Deed::Seen(words) => assert!(story.screen().contains(words), "{}", story.screen()),
+            Deed::Op(op) => assert!(effects.contains(&Effect::Send(op)), "{line}: {effects:?}"),
+            Deed::Wish(wish) => assert!(effects.contains(&wish), "{line}: {effects:?}"),
+        }
+        assert_eq!(story.draft(), "", "{line}");
     }
+}
+
+enum Deed {
+    Op(Op),
+    Wish(Effect),
+    /// These words are on the screen.
+    Seen(&'static str),
+}
+
+/// A team at work, with something to choose from; no ask is shown.
+fn fresh() -> Story {
+    let mut story = inventory().keys("<esc>");
+    story.deck.state.offers = Offers {
+        kinds: vec!["Explore".to_owned(), "general-purpose".to_owned()],
+        models: vec!["opus".to_owned(), "haiku".to_owned()],
+        trees: Some(vec![Tree {
+            name: "agent-1".to_owned(),
+            branch: "worktree-agent-1".to_owned(),
+            path: "/demo/inventory/.claude/worktrees/agent-1".to_owned(),
+            state: "1 commit".to_owned(),
+        }]),
+        ..Offers::default()
+    };
+    story.effects();
+    story
+}
+
+/// Whether a text is among what is offered; nothing at all for an empty one.
+#[track_caller]
+fn offers_at(typed: &str, wanted: &str) {
+    let story = fresh().keys(typed);
+    let completion = story.state().composer.completion.as_ref();
+    let offered: Vec<&str> =
+        completion.iter().flat_map(|all| all.items.iter().map(|item| item.text.trim())).collect();
+    match wanted {
+        "" => assert_eq!(offered, Vec::<&str>::new(), "at `{typed}`"),
+        wanted => assert!(offered.contains(&wanted), "at `{typed}`: {offered:?}"),
+    }
+}
+
+#[test]
+fn flags_of_spawn_and_what_stands_behind_them_are_completed() {
+    offers_at("/spawn ada -", "--type");
+    offers_at("/spawn ada --type ", "Explore");
+    offers_at("/spawn ada --type gen", "general-purpose");
+    offers_at("/spawn ada --model h", "haiku");
+    offers_at("/spawn ada --mode pl", "plan");
+    offers_at("/spawn ada --worktree map the co", "");
+    let story = fresh().keys("/spawn ada --ty<tab>Exp<tab> --mo<down><tab>pla<tab> map it");
+    assert_eq!(story.draft(), "/spawn ada --type Explore --mode plan map it");
 }
 
 #[test]
@@ -120,7 +239,7 @@ fn the_palette_writes_what_takes_words_and_runs_the_rest() {
         let written = if command.arguments.is_empty() { "" } else { command.name };
         assert_eq!(story.draft().trim_matches(['/', ' ']), written, "/{}", command.name);
         if !command.arguments.is_empty() {
-            assert_eq!(story.effects(), [], "/{}", command.name);
+            assert_eq!(story.ops(), [], "/{}", command.name);
         }
     }
 }

@@ -2,16 +2,18 @@
 //! own.
 
 use quarterdeck::console::keys::Keymap;
+use quarterdeck::console::state::cell::{Kind, Phase};
 use quarterdeck::console::state::ui::Focus;
 use quarterdeck::console::update::{Editing, Effect, Msg};
 use quarterdeck::console::view::layout;
 use quarterdeck::protocol::ask::{Judge, Verdict};
-use quarterdeck::protocol::event::Fact;
+use quarterdeck::protocol::event::{AgentAbout, Fact};
 use quarterdeck::protocol::ids::AskId;
+use quarterdeck::protocol::op::Mode;
 use ratatui::layout::Rect;
 use serde_json::json;
 
-use super::story::{Story, agent, inventory};
+use super::story::{Story, agent, inventory, lead};
 
 #[test]
 fn c_copies_the_cell_v_opens_all_of_it_and_m_writes_to_the_agent() {
@@ -182,4 +184,45 @@ fn without_a_mouse_from_the_start_a_key_takes_it() {
     story.deck.state.ui.mouse = false;
     story = story.keys("<f3>");
     assert_eq!(story.effects(), [Effect::Mouse(true)]);
+}
+
+/// No call of the lead wanted it, yet it is seen with what it does, and ends.
+#[test]
+fn what_the_person_had_started_beside_is_seen_below_a_line_of_its_own() {
+    let about = AgentAbout {
+        agent_type: "fork".to_owned(),
+        description: "look again".to_owned(),
+        model: "claude-opus-4-5".to_owned(),
+        mode: Mode::Default,
+        cwd: "/demo/inventory".to_owned(),
+        color: None,
+        parent: Some(lead()),
+        use_id: Some("run-a1".to_owned()),
+        background: true,
+        chain_id: String::new(),
+        depth: 1,
+    };
+    let mut story = Story::new().fact("a1", Fact::AgentStarted { about: Box::new(about) });
+    story = story.wait(1_000);
+    let screen = story.screen();
+    assert!(screen.contains("● Agent look again  1.0s"), "{screen}");
+    story = story.runs("a1", "u1", "Grep", "round(");
+    assert!(story.screen().contains("Grep round("), "{}", story.screen());
+    story = story.ended("a1", "completed", "");
+    let phase = story.state().selected_agent().unwrap().transcript.cells().find_map(|cell| {
+        if let Kind::Call(call) = &cell.kind { Some(call.phase.clone()) } else { None }
+    });
+    assert_eq!(phase, Some(Phase::Done));
+}
+
+#[test]
+fn another_model_is_shown_once_it_answered() {
+    let mut story = Story::new();
+    let about = &mut story.deck.state.agents.get_mut(&lead()).unwrap().about;
+    about.as_mut().unwrap().model = "anthropic/claude-haiku".to_owned();
+    let mut story = story.keys("/team<ret>");
+    assert!(story.screen().contains("anthropic/claude-haiku"));
+    story = story.said("lead", "hi");
+    assert!(story.screen().contains("claude-opus-4-5"));
+    assert!(!story.screen().contains("claude-haiku"));
 }

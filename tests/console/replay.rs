@@ -70,7 +70,7 @@ fn an_ask_of_long_ago_does_not_open_by_itself() {
     assert!(playback.player.at() > at_first, "`a` goes to the next ask, and answers none");
     assert_eq!(playback.deck.state.asks.len(), 2);
     press(&mut playback, " ");
-    assert!(!playback.deck.state.asks.dialog.is_some());
+    assert!(playback.deck.state.asks.dialog.is_none());
     assert_eq!(press(&mut playback, "q"), [Effect::Quit(Parting::End)]);
     assert_eq!(draft(&playback), "");
 }

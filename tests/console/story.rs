@@ -7,7 +7,7 @@ use quarterdeck::console::keys::{Chord, Keymap};
 use quarterdeck::console::picture;
 use quarterdeck::console::runtime::Deck;
 use quarterdeck::console::state::{Opening, State};
-use quarterdeck::console::update::{Effect, Mouse, MouseKind, Msg};
+use quarterdeck::console::update::{Effect, Look, Mouse, MouseKind, Msg};
 use quarterdeck::console::view::theme::Theme;
 use quarterdeck::protocol::ask::{Ask, Judge, Question, Reason, Risk, Verdict};
 use quarterdeck::protocol::content::{Block, ChatMessage};
@@ -270,10 +270,13 @@ impl Story {
         self
     }
 
-    /// What was wished for since this was last asked, the titles of the window left out.
+    /// What was wished for since this was last asked, without the titles of the window and the
+    /// look at the person's own commands that every slash is worth.
     pub fn effects(&mut self) -> Vec<Effect> {
         let all = std::mem::take(&mut self.effects);
-        all.into_iter().filter(|effect| !matches!(effect, Effect::Title(_))).collect()
+        let passing =
+            |effect: &Effect| matches!(effect, Effect::Title(_) | Effect::Look(Look::Recipes));
+        all.into_iter().filter(|effect| !passing(effect)).collect()
     }
 
     /// Only the ops among them.

@@ -1,11 +1,16 @@
 //! Every op of a session, what is refused, and what is left when it ends.
 
 use std::fs;
+use std::sync::Arc;
 
+use quarterdeck::agent::context::Brain;
 use quarterdeck::protocol::ask::{Ask, Permit, Verdict};
 use quarterdeck::protocol::event::Fact;
 use quarterdeck::protocol::ids::AgentId;
 use quarterdeck::protocol::op::{Mode, Op, When};
+use quarterdeck::session::resume;
+use quarterdeck::settings::models::Chosen;
+use quarterdeck::settings::paths::Home;
 use serde_json::json;
 
 use super::live::{Session, begin};
@@ -324,4 +329,91 @@ async fn every_round_ends_with_its_notification_heard() {
         assert_eq!(told, 1, "round {round}");
     }
     session.live.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_model_answers_from_the_next_turn_on() {
+    let rig = Rig::new("- { when: { any: true }, repeat: true, say: \"yes?\" }");
+    let mut session = begin(&rig, Mode::Default, None).await.unwrap();
+    let agent = session.lead();
+    session.live.submit(Op::Model { agent, model: "haiku".to_owned() }).await.unwrap();
+    let told = session
+        .wait(|event| match &event.fact {
+            Fact::Notice { text, .. } => Some(text.clone()),
+            _ => None,
+        })
+        .await;
+    assert!(told.contains("from the next turn on"), "{told}");
+    // A playbook answers for every name: what is asked for tells the models apart.
+    let lead = Arc::clone(session.live.lead());
+    let before = lead.brain();
+    let chosen = Chosen { id: "another".to_owned(), ..Chosen::clone(&before.chosen) };
+    lead.think_with(Brain { chosen: Arc::new(chosen), ..before.clone() });
+    assert_eq!(lead.brain().chosen.id, before.chosen.id, "not in the middle of things");
+    session.say("hello").await.unwrap();
+    assert_eq!(session.answer().await, "yes?");
+    assert_eq!(lead.brain().chosen.id, "another");
+    let refused = Op::Model { agent: nobody(), model: "haiku".to_owned() };
+    assert!(session.live.submit(refused).await.is_err());
+    session.live.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_person_has_a_fork_or_a_subagent_work_in_the_background() {
+    let rig = Rig::new(
+        r#"
+- { when: { user: "a branch of it" }, say: "the branch is done" }
+- { when: { user: "another kind" }, say: "the other is done" }
+- { when: { user: "task-notification" }, repeat: true, say: "so I hear" }
+- { when: { any: true }, repeat: true, say: "yes?" }
+"#,
+    );
+    let mut session = begin(&rig, Mode::BypassPermissions, None).await.unwrap();
+    session.say("hello").await.unwrap();
+    assert_eq!(session.turn().await, "done");
+    for (kind, prompt) in [(None, "a branch of it"), (Some("general-purpose"), "another kind")] {
+        let delegate = Op::Delegate {
+            agent: session.lead(),
+            kind: kind.map(str::to_owned),
+            description: "beside".to_owned(),
+            prompt: prompt.to_owned(),
+        };
+        session.live.submit(delegate).await.unwrap();
+        let about = session
+            .wait(|event| match &event.fact {
+                Fact::AgentStarted { about } => Some(about.clone()),
+                _ => None,
+            })
+            .await;
+        assert_eq!(about.parent, Some(session.lead()));
+        assert_eq!(about.agent_type, kind.unwrap_or("fork"));
+        assert!(about.use_id.as_ref().is_some_and(|id| id.starts_with("run-")), "{about:?}");
+        assert_eq!(session.answer().await, "so I hear", "the lead hears of its end");
+        assert_eq!(session.turn().await, "done");
+    }
+    let unknown = Op::Delegate {
+        agent: session.lead(),
+        kind: Some("nonsense".to_owned()),
+        description: String::new(),
+        prompt: "x".to_owned(),
+    };
+    let refused = session.live.submit(unknown).await.unwrap_err().to_string();
+    assert!(refused.contains("There is no agent type `nonsense`"), "{refused}");
+    session.live.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sessions_are_listed_with_what_was_said_first() {
+    let rig = Rig::new("- { when: { any: true }, repeat: true, say: \"yes?\" }");
+    let mut session = begin(&rig, Mode::Default, None).await.unwrap();
+    let home = Home::at(rig.home());
+    session.say("mend the bow").await.unwrap();
+    assert_eq!(session.turn().await, "done");
+    let id = session.live.session().clone();
+    let listed = resume::listed(&home, &rig.project);
+    assert_eq!(listed.len(), 1, "{listed:?}");
+    assert_eq!((&listed[0].id, listed[0].first.as_str()), (&id, "mend the bow"));
+    assert!(listed[0].is_running);
+    session.live.suspend().await;
+    assert!(!resume::listed(&home, &rig.project)[0].is_running);
 }

@@ -92,6 +92,13 @@ pub fn read_json(text: &str) -> Read {
     read
 }
 
+/// What the front matter says, if there is any that can be read.
+pub fn front(text: &str) -> Option<Value> {
+    let mut errors = Mistakes::default();
+    let (front, _) = split(text, &mut errors)?;
+    front_matter(&front, &mut errors).map(|root| root.to_json())
+}
+
 /// What stands below the front matter, if there is any.
 pub fn body(text: &str) -> &str {
     split(text, &mut Mistakes::default()).map_or(text, |(_, body)| body)
@@ -99,9 +106,7 @@ pub fn body(text: &str) -> &str {
 
 /// One text of the front matter, if there is any.
 pub fn header(text: &str, key: &str) -> Option<String> {
-    let mut mistakes = Mistakes::default();
-    let root = front_matter(&split(text, &mut mistakes)?.0, &mut mistakes)?;
-    root.to_json().get(key)?.as_str().map(|text| text.trim().to_owned())
+    front(text)?.get(key)?.as_str().map(|text| text.trim().to_owned())
 }
 
 /// The front matter, with an empty line for the one that opens it so that lines keep their

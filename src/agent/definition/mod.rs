@@ -17,7 +17,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 pub use catalog::{Catalog, Watcher};
-pub use file::{Read, body, header, read_file_text, read_json};
+pub use file::{Read, body, front, header, read_file_text, read_json};
 pub use sources::Sources;
 
 use crate::model::request::Effort;

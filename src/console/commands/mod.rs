@@ -5,7 +5,10 @@ pub mod export;
 
 use super::state::State;
 use super::state::composer::Item;
+use super::state::offers::Tree;
+use super::text::sanitize::one_line;
 use super::view::theme;
+use crate::agent::recipes::Recipe;
 use crate::protocol::op::Mode;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,6 +26,11 @@ pub enum Verb {
     Cost,
     Context,
     Compact,
+    Fork,
+    Worktree,
+    Diff,
+    Merge,
+    Resume,
     Pause,
     GoOn,
     Stop,
@@ -56,7 +64,12 @@ pub enum Argument {
     Words,
     Teammate,
     Mode,
+    Model,
     Theme,
+    /// A worktree that an agent left behind.
+    Tree,
+    /// The name of a file to be written.
+    Export,
     OneOf(&'static [&'static str]),
 }
 
@@ -78,16 +91,21 @@ pub const COMMANDS: &[Command] = &[
     command("asks", "", "everything that waits for your answer", Verb::Asks, Argument::Nothing),
     command("permissions", "", "modes in force and what was given in this session", Verb::Permissions, Argument::Nothing),
     command("mode", "<mode> [name]", "permission mode of the selected agent, or of another", Verb::Mode, Argument::Mode),
-    command("model", "", "which model each agent uses", Verb::Model, Argument::Nothing),
+    command("model", "[name]", "another model for the selected agent; without a name, who uses which", Verb::Model, Argument::Model),
     command("cost", "", "what each agent has cost", Verb::Cost, Argument::Nothing),
     command("context", "", "how full each conversation is", Verb::Context, Argument::Nothing),
     command("compact", "[wishes]", "replace the conversation by a summary of itself", Verb::Compact, Argument::Words),
+    command("fork", "<directive>", "a branch of the conversation does this in the background", Verb::Fork, Argument::Words),
+    command("worktree", "", "worktrees that agents left behind", Verb::Worktree, Argument::Nothing),
+    command("diff", "[name]", "what was changed where the selected agent works, or another", Verb::Diff, Argument::Teammate),
+    command("merge", "[worktree]", "bring a worktree into the project; shows first what it would do", Verb::Merge, Argument::Tree),
+    command("resume", "[id]", "go on with another session of this project", Verb::Resume, Argument::Words),
     command("pause", "[name]", "hold an agent at its next boundary", Verb::Pause, Argument::Teammate),
     command("go-on", "[name]", "let a paused agent go on", Verb::GoOn, Argument::Teammate),
     command("stop", "[name]", "stop a teammate at once; the lead: its turn", Verb::Stop, Argument::Teammate),
     command("shutdown", "<name> [reason]", "ask a teammate to end", Verb::Shutdown, Argument::Teammate),
     command("search", "<words>", "search all transcripts, mail, tasks and asks", Verb::Search, Argument::Words),
-    command("export", "[file]", "write the session as Markdown", Verb::Export, Argument::Words),
+    command("export", "[file]", "write the session as Markdown", Verb::Export, Argument::Export),
     command("theme", "[name]", "another theme, shown while you choose", Verb::Theme, Argument::Theme),
     command("layout", "<layout>", "how the panes share the screen", Verb::Layout, Argument::OneOf(&["overview", "focus", "grid"])),
     command("mouse", "<on|off>", "whose the mouse is", Verb::Mouse, Argument::OneOf(&["on", "off"])),
@@ -114,9 +132,22 @@ pub fn named(name: &str) -> Option<&'static Command> {
     COMMANDS.iter().find(|command| command.name == name)
 }
 
+/// The person's own command of this name. One of ours hides it.
+pub fn recipe<'a>(state: &'a State, name: &str) -> Option<&'a Recipe> {
+    state.offers.recipes.iter().find(|recipe| recipe.name == name && named(name).is_none())
+}
+
 /// Whether a line is a whole command that takes nothing.
-pub fn wants_nothing(line: &str) -> bool {
-    named(line.trim()).is_some_and(|command| command.arguments.is_empty())
+pub fn wants_nothing(state: &State, line: &str) -> bool {
+    let line = line.trim();
+    named(line).is_some_and(|command| command.arguments.is_empty())
+        || recipe(state, line).is_some_and(|recipe| recipe.hint.is_empty())
+}
+
+/// What a session is exported to where nothing is said.
+pub fn usual_export(state: &State) -> String {
+    let session = &state.about.session;
+    format!("quarterdeck-{}.md", session.get(..8).unwrap_or(session))
 }
 
 /// The modes that can be given.
@@ -159,26 +190,60 @@ pub fn complete(state: &State, line: &str) -> Option<(Vec<Item>, usize)> {
             help: command.help.to_owned(),
             color: None,
         });
-        return Some((items.collect(), line.chars().count() + 1));
+        let own = state.offers.recipes.iter().filter(|recipe| recipe.name.starts_with(line));
+        let own = own.filter(|recipe| named(&recipe.name).is_none()).map(|recipe| Item {
+            text: match recipe.hint.is_empty() {
+                true => format!("/{}", recipe.name),
+                false => format!("/{} ", recipe.name),
+            },
+            help: one_line(&recipe.description),
+            color: None,
+        });
+        return Some((items.chain(own).collect(), line.chars().count() + 1));
     };
     let command = named(name)?;
-    let places = rest.split(' ').count();
-    let word = rest.rsplit(' ').next().unwrap_or_default();
-    let kind = match (command.verb, places) {
-        (_, 1) => command.first,
-        (Verb::Mode, 2) => Argument::Teammate,
-        _ => Argument::Nothing,
+    let words: Vec<&str> = rest.split(' ').collect();
+    let word = words.last().copied().unwrap_or_default();
+    let before = words.len().checked_sub(2).and_then(|at| words.get(at)).copied();
+    let items = match (command.verb, before) {
+        (Verb::Spawn, Some(flag)) => of_spawn(state, flag, word),
+        (Verb::Mode, Some(_)) if words.len() == 2 => argument(state, Argument::Teammate),
+        (_, None) => argument(state, command.first),
+        (_, Some(_)) => Vec::new(),
     };
-    let items = argument(state, kind)
+    let items = items
         .into_iter()
         .filter(|item| item.text.to_lowercase().starts_with(&word.to_lowercase()))
         .collect();
     Some((items, word.chars().count()))
 }
 
+fn plain(name: &str) -> Item {
+    Item { text: name.to_owned(), help: String::new(), color: None }
+}
+
+/// Flags of `/spawn`, and what may stand behind one.
+fn of_spawn(state: &State, flag: &str, word: &str) -> Vec<Item> {
+    match flag {
+        "--type" => state.offers.kinds.iter().map(|kind| plain(kind)).collect(),
+        "--model" => argument(state, Argument::Model),
+        "--mode" => argument(state, Argument::Mode),
+        _ if word.starts_with('-') => {
+            ["--type ", "--model ", "--mode ", "--worktree "].map(plain).into()
+        }
+        _ => Vec::new(),
+    }
+}
+
 fn argument(state: &State, kind: Argument) -> Vec<Item> {
-    let plain = |name: &str| Item { text: name.to_owned(), help: String::new(), color: None };
     match kind {
+        Argument::Model => state.offers.models.iter().map(|name| plain(name)).collect(),
+        Argument::Export => vec![plain(&usual_export(state))],
+        Argument::Tree => {
+            let trees = state.offers.trees.iter().flatten();
+            let item = |tree: &Tree| Item { help: one_line(&tree.state), ..plain(&tree.name) };
+            trees.map(item).collect()
+        }
         Argument::Nothing | Argument::Words => Vec::new(),
         Argument::Mode => MODES.iter().map(|(name, _)| plain(name)).collect(),
         Argument::Theme => theme::NAMES.iter().map(|name| plain(name)).collect(),

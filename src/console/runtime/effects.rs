@@ -1,7 +1,6 @@
 //! The only place that acts: what `update` wished for is done here.
 
 use std::io;
-use std::path::PathBuf;
 use std::time::Instant;
 
 use futures::FutureExt;
@@ -9,10 +8,11 @@ use futures::future::BoxFuture;
 use tokio::sync::mpsc;
 
 use super::files::{self, HistoryFile};
+use super::looks::Library;
 use super::outside::{self, Outcome};
 use super::{Desk, Signals};
 use crate::console::term::{Screen, alert};
-use crate::console::update::{Editing, Effect, Msg};
+use crate::console::update::{Editing, Effect, Look, Msg};
 use crate::protocol::event::Level;
 use crate::protocol::op::Op;
 use crate::session::Session;
@@ -24,7 +24,7 @@ pub type Sending<'a> = BoxFuture<'a, Option<Msg>>;
 pub struct Hands<'a> {
     pub session: &'a dyn Session,
     pub told: mpsc::Sender<Msg>,
-    pub project: PathBuf,
+    pub library: Library,
     pub history: HistoryFile,
     pub terminal: alert::Terminal,
 }
@@ -39,10 +39,23 @@ impl<'a> Hands<'a> {
     }
 
     fn list_files(&self) {
-        let (told, project) = (self.told.clone(), self.project.clone());
+        let (told, project) = (self.told.clone(), self.library.project.clone());
         tokio::task::spawn_blocking(move || {
             // Nobody listens when the console was left meanwhile.
             let _ = told.blocking_send(Msg::FilesListed(files::list(&project)));
+        });
+    }
+
+    pub fn look(&self, what: Look) {
+        self.beside(move |library| library.look(what));
+    }
+
+    /// Does something that blocks, and tells what came of it.
+    fn beside(&self, work: impl FnOnce(&Library) -> Msg + Send + 'static) {
+        let (told, library) = (self.told.clone(), self.library.clone());
+        tokio::task::spawn_blocking(move || {
+            // Nobody listens when the console was left meanwhile.
+            let _ = told.blocking_send(work(&library));
         });
     }
 
@@ -136,9 +149,11 @@ impl<'a> Desk<'a> {
                 }
             }
             Effect::ListFiles => hands.list_files(),
+            Effect::Look(what) => hands.look(what),
+            Effect::Merge(branch) => hands.beside(move |library| library.merge(&branch)),
             Effect::Theme(name) => self.deck.wear(&name),
             Effect::Export { name, text } => {
-                return Ok(Some(files::exported(&hands.project, &name, &text)));
+                return Ok(Some(files::exported(&hands.library.project, &name, &text)));
             }
             Effect::Quit(parting) => self.left = Some(parting),
             // They take the terminal away: `carry_out` does them.

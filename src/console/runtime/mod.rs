@@ -5,11 +5,11 @@ mod effects;
 pub mod files;
 mod frame_clock;
 mod input;
+pub mod looks;
 mod outside;
 pub mod playback;
 
 use std::io;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
@@ -25,10 +25,11 @@ pub use frame_clock::FrameClock;
 use self::effects::{Hands, Sending};
 use self::files::HistoryFile;
 use self::input::Input;
+use self::looks::Library;
 use super::state::State;
 use super::term::{Screen, alert};
 use super::text::highlight::Pens;
-use super::update::{Effect, Msg, Parting, wake};
+use super::update::{Effect, Look, Msg, Parting, wake};
 use super::view::Cache;
 use super::view::theme::Theme;
 use crate::protocol::event::Event;
@@ -42,8 +43,8 @@ const BURST: usize = 256;
 pub struct Options {
     pub theme: Theme,
     pub mouse: bool,
-    /// Where files are exported to, and whose names are completed.
-    pub project: PathBuf,
+    /// Where things are looked up; files are exported to its project.
+    pub library: Library,
     pub history: HistoryFile,
 }
 
@@ -65,11 +66,12 @@ pub async fn run(session: &dyn Session, state: State, options: Options) -> io::R
     let hands = Hands {
         session,
         told,
-        project: options.project,
+        library: options.library,
         history: options.history,
         terminal: alert::Terminal::of(|name| std::env::var(name).ok()),
     };
     hands.load_history();
+    hands.look(Look::Recipes);
     let mut desk = Desk {
         deck,
         clock: FrameClock::default(),
@@ -83,7 +85,7 @@ pub async fn run(session: &dyn Session, state: State, options: Options) -> io::R
     desk.clock.ask(Instant::now());
     loop {
         desk.turn(&mut screen, &hands, &mut hearing, &mut signals).await?;
-        if let Some(parting) = desk.left {
+        if let Some(parting) = desk.left.take() {
             // What was said last is submitted before the session is told to end.
             while desk.sending.next().await.is_some() {}
             return Ok(parting);

@@ -115,7 +115,7 @@ impl Playback {
             | Effect::OpenEditor { .. }
             | Effect::Shell
             | Effect::Export { .. } => true,
-            Effect::Send(_) => {
+            Effect::Send(_) | Effect::Merge(_) | Effect::Look(_) => {
                 self.deck
                     .state
                     .say(Level::Warning, "This is a recording: nothing can be asked of it.");
@@ -158,7 +158,6 @@ impl Playback {
     }
 
     /// What an ask was can be read; it was answered long ago.
-    #[expect(clippy::wildcard_enum_match_arm, reason = "the rest would answer")]
     fn look_at_ask(&mut self, chord: Chord) -> Vec<Effect> {
         let state = &self.deck.state;
         let meant = state.keymap.resolve(&[Context::Ask, Context::Everywhere], chord);
@@ -272,25 +271,27 @@ pub async fn play(mut playback: Playback, mouse: bool, project: &Path) -> io::Re
             Some(Some(msg)) => playback.hear(msg?),
         };
         for effect in effects {
-            let job = match effect {
-                Effect::OpenEditor { text, ending, .. } => Some(outside::editor(&text, ending)),
-                Effect::Shell => Some(outside::shell()),
-                other => {
-                    if carry_out(other, &mut playback, &mut screen, project)? {
-                        return Ok(());
-                    }
-                    None
+            let is_over = match job_of(&effect) {
+                Some(job) => {
+                    !lend(job, &mut playback, &mut screen, &mut input, &mut signals).await?
                 }
+                None => carry_out(effect, &mut playback, &mut screen, project)?,
             };
-            if let Some(job) = job
-                && !lend(job, &mut playback, &mut screen, &mut input, &mut signals).await?
-            {
+            if is_over {
                 return Ok(());
             }
             // While somebody else had the screen, nothing was played.
             last = Instant::now();
         }
     }
+}
+
+/// The program that a wish needs the terminal for.
+fn job_of(wish: &Effect) -> Option<io::Result<Job>> {
+    if let Effect::OpenEditor { text, ending, .. } = wish {
+        return Some(outside::editor(text, ending));
+    }
+    (*wish == Effect::Shell).then(outside::shell)
 }
 
 /// Whether the person leaves.
@@ -330,6 +331,8 @@ fn carry_out(
         | Effect::Ring { .. }
         | Effect::Remember(_)
         | Effect::ListFiles
+        | Effect::Look(_)
+        | Effect::Merge(_)
         | Effect::OpenEditor { .. }
         | Effect::Shell => None,
     };

@@ -164,7 +164,8 @@ impl Agent {
                 self.failure_seen = false;
             }
             Fact::TurnEnded { .. } => self.running.clear(),
-            Fact::Spoke { usage, context, message, .. } => {
+            Fact::Spoke { usage, context, message, model, .. } => {
+                self.thinks_with(model);
                 self.tokens = self.tokens.saturating_add(tokens_used(usage));
                 if self.contexts.len() >= CHART_POINTS {
                     self.contexts.remove(0);
@@ -204,6 +205,13 @@ impl Agent {
             | Fact::Revoked { .. }
             | Fact::Notice { .. }
             | Fact::Unknown(_) => {}
+        }
+    }
+
+    /// The model may have been changed since it began.
+    fn thinks_with(&mut self, model: &str) {
+        if let Some(about) = self.about.as_mut().filter(|about| !about.model.ends_with(model)) {
+            about.model = model.to_owned();
         }
     }
 

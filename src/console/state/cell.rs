@@ -154,6 +154,8 @@ pub struct Call {
     pub change: Option<Change>,
     /// Agents that work for this call.
     pub children: Vec<Child>,
+    /// The person had it started, not the agent: it is over when its child is.
+    pub by_person: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -354,6 +356,7 @@ impl Call {
             output: Words::default(),
             change: None,
             children: Vec::new(),
+            by_person: false,
         }
     }
 

@@ -4,7 +4,7 @@ use super::cell::CellId;
 use super::editor::Editor;
 use crate::console::keys::Action;
 use crate::console::update::Parting;
-use crate::protocol::ids::{AgentId, AskId, TaskId};
+use crate::protocol::ids::{AgentId, AskId, SessionId, TaskId};
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Dialog {
@@ -37,6 +37,10 @@ pub enum Pick {
     Theme(String),
     Leave(Parting),
     Stop(AgentId),
+    /// Merges a branch into the project.
+    Merge(String),
+    /// Leaves, and goes on with another session.
+    Resume(SessionId),
     Stay,
 }
 
@@ -153,6 +157,11 @@ pub enum Page {
     Words {
         title: String,
         lines: Vec<String>,
+    },
+    /// What was changed where an agent works.
+    Diff {
+        of: String,
+        text: String,
     },
     /// What was found where.
     Found {

@@ -10,6 +10,7 @@ pub mod dialog;
 pub mod editor;
 pub mod history;
 pub mod notices;
+pub mod offers;
 pub mod story;
 pub mod tasks;
 pub mod transcript;
@@ -23,6 +24,7 @@ use self::asks::{Asks, Waiting};
 use self::composer::Composer;
 use self::dialog::Dialog;
 use self::notices::Notices;
+use self::offers::Offers;
 use self::story::Story;
 use self::tasks::{Claim, Tasks};
 use self::ui::{Focus, Size, Ui};
@@ -53,6 +55,8 @@ pub struct State {
     pub keymap: Keymap,
     /// The files of the project, once they were looked up.
     pub files: Option<Arc<[String]>>,
+    /// What can be chosen from.
+    pub offers: Offers,
     /// The name of the theme.
     pub theme: String,
     /// What is rehearsed, if it is a rehearsal.
@@ -104,6 +108,7 @@ impl State {
             ui: Ui { mouse: opening.mouse, ..Ui::default() },
             keymap: opening.keymap,
             files: None,
+            offers: Offers::default(),
             theme: opening.theme,
             story: None,
         }

@@ -3,17 +3,21 @@
 use super::dialogs::{agent_entries, open_sheet};
 use super::everywhere::{act, close_passing};
 use super::leave::leave;
-use super::{Effect, find, reach};
-use crate::console::commands::{COMMANDS, Command, MODES, Verb, export, named};
+use super::{Effect, Look, Show, find, reach};
+use crate::console::commands::{
+    COMMANDS, Command, MODES, Verb, export, named, recipe, usual_export,
+};
 use crate::console::keys::{Action, Context};
 use crate::console::state::State;
 use crate::console::state::agents::{Agent, Kind};
 use crate::console::state::dialog::{Dialog, Entry, Page, Pick, Picker};
 use crate::console::state::ui::Arrangement;
+use crate::console::text::sanitize::one_line;
+use crate::console::text::width::cut;
 use crate::console::view::theme;
 use crate::protocol::ids::AgentName;
 use crate::protocol::nearest::nearest;
-use crate::protocol::op::{Mode, Op, SpawnWish, TaskChange};
+use crate::protocol::op::{Mode, Op, SpawnWish, TaskChange, When};
 
 type Outcome = Result<Vec<Effect>, String>;
 
@@ -26,8 +30,17 @@ pub fn is_command(line: &str) -> bool {
 /// Runs a line without its slash.
 pub fn run(state: &mut State, line: &str) -> Outcome {
     let (name, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+    let rest = rest.trim();
     let Some(command) = named(name) else {
-        let near = nearest(name, COMMANDS.iter().map(|command| command.name));
+        if let Some(recipe) = recipe(state, name) {
+            let (text, kind) = (recipe.said(rest), recipe.kind.clone());
+            return match kind {
+                Some(kind) => delegate(state, Some(kind), text, &format!("/{name}")),
+                None => op(Op::Say { to: state.selected.clone(), text, when: When::Next }),
+            };
+        }
+        let own = state.offers.recipes.iter().map(|recipe| recipe.name.as_str());
+        let near = nearest(name, COMMANDS.iter().map(|command| command.name).chain(own));
         let hint = match near {
             Some(near) => format!("did you mean /{near}?"),
             None => {
@@ -37,7 +50,6 @@ pub fn run(state: &mut State, line: &str) -> Outcome {
         };
         return Err(format!("There is no command /{name}; {hint}"));
     };
-    let rest = rest.trim();
     if command.needs_words() && rest.is_empty() {
         return Err(format!("Write /{} {}: {}.", command.name, command.arguments, command.help));
     }
@@ -47,7 +59,15 @@ pub fn run(state: &mut State, line: &str) -> Outcome {
 fn do_verb(state: &mut State, command: &Command, rest: &str) -> Outcome {
     match command.verb {
         Verb::Help => Ok(act(state, Action::ShowHelp)),
-        Verb::Team | Verb::Model => page(state, Page::Team),
+        Verb::Team => page(state, Page::Team),
+        Verb::Model if rest.is_empty() => page(state, Page::Team),
+        Verb::Model => op(Op::Model { agent: state.selected.clone(), model: rest.to_owned() }),
+        Verb::Fork => delegate(state, None, rest.to_owned(), rest),
+        Verb::Worktree => look(Look::Worktrees(Show::Page)),
+        Verb::Diff => diff(state, rest),
+        Verb::Merge if rest.is_empty() => look(Look::Worktrees(Show::Merge)),
+        Verb::Merge => look(Look::Merge { name: rest.to_owned() }),
+        Verb::Resume => look(Look::Sessions { wanted: rest.to_owned() }),
         Verb::Permissions => page(state, Page::Permissions),
         Verb::Cost => page(state, Page::Cost),
         Verb::Context => page(state, Page::Context),
@@ -81,9 +101,7 @@ fn do_verb(state: &mut State, command: &Command, rest: &str) -> Outcome {
             page(state, Page::Found { query, hits })
         }
         Verb::Export => {
-            let short = state.about.session.get(..8).unwrap_or(&state.about.session);
-            let usual = format!("quarterdeck-{short}.md");
-            let name = if rest.is_empty() { usual } else { rest.to_owned() };
+            let name = if rest.is_empty() { usual_export(state) } else { rest.to_owned() };
             Ok(vec![Effect::Export { name, text: export::markdown(state) }])
         }
         Verb::Theme => themes(state, rest),
@@ -103,6 +121,23 @@ fn do_verb(state: &mut State, command: &Command, rest: &str) -> Outcome {
 
 fn op(op: Op) -> Outcome {
     Ok(vec![Effect::Send(op)])
+}
+
+fn look(what: Look) -> Outcome {
+    Ok(vec![Effect::Look(what)])
+}
+
+/// Has a subagent of the selected agent do something in the background.
+fn delegate(state: &State, kind: Option<String>, prompt: String, about: &str) -> Outcome {
+    let description = cut(&one_line(about), 60).into_owned();
+    op(Op::Delegate { agent: state.selected.clone(), kind, description, prompt })
+}
+
+fn diff(state: &State, name: &str) -> Outcome {
+    let agent = whom(state, name)?;
+    let about = agent.about.as_ref();
+    let dir = about.map_or(state.about.project.clone(), |about| about.cwd.clone());
+    look(Look::Diff { of: agent.name.clone(), dir })
 }
 
 fn page(state: &mut State, page: Page) -> Outcome {

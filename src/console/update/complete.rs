@@ -1,6 +1,6 @@
 //! Completions: commands with their arguments, teammates and files.
 
-use super::{Effect, composer};
+use super::{Effect, Look, Show, composer};
 use crate::console::commands;
 use crate::console::keys::Action;
 use crate::console::state::State;
@@ -16,7 +16,10 @@ pub fn refresh(state: &mut State) -> Vec<Effect> {
     let on_first_line = editor.is_at_first_line();
     let mut effects = Vec::new();
     let found = match (before.strip_prefix('/').filter(|_| on_first_line), mention(&before)) {
-        (Some(line), _) => commands::complete(state, line),
+        (Some(line), _) => {
+            effects.extend(wanted(state, line).map(Effect::Look));
+            commands::complete(state, line)
+        }
         (None, Some(word)) => {
             if state.files.is_none() {
                 effects.push(Effect::ListFiles);
@@ -29,6 +32,18 @@ pub fn refresh(state: &mut State) -> Vec<Effect> {
         .filter(|(items, _)| !items.is_empty() && !is_done(&before, items))
         .map(|(items, replaces)| Completion { items, selected: 0, replaces });
     effects
+}
+
+/// What must be looked up to complete a command.
+fn wanted(state: &State, line: &str) -> Option<Look> {
+    match line {
+        // Files may have come since.
+        "" if !state.about.is_replay => Some(Look::Recipes),
+        line if line.starts_with("merge ") && state.offers.trees.is_none() => {
+            Some(Look::Worktrees(Show::Nothing))
+        }
+        _ => None,
+    }
 }
 
 /// The word of an `@` before the cursor.
@@ -124,7 +139,8 @@ fn accept_or_send(state: &mut State) -> Vec<Effect> {
     let mut effects = accept(state);
     let text = state.composer.draft.editor.text();
     let is_same = text.trim_end() == before.trim_end();
-    let is_whole = text.trim().strip_prefix('/').is_some_and(commands::wants_nothing);
+    let is_whole =
+        text.trim().strip_prefix('/').is_some_and(|line| commands::wants_nothing(state, line));
     if is_same || is_whole {
         state.composer.completion = None;
         effects.extend(composer::send(state));

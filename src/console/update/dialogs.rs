@@ -1,12 +1,13 @@
 //! Keys in lists and pages.
 
 use super::everywhere::{self, close_passing};
-use super::{Effect, commands, find};
-use crate::console::commands::COMMANDS;
+use super::{Effect, Parting, commands, find};
+use crate::console::commands::{COMMANDS, named};
 use crate::console::keys::{Action, Context, table};
 use crate::console::state::State;
 use crate::console::state::dialog::{Dialog, Entry, Page, Pick, Picker, Sheet};
 use crate::console::state::ui::Focus;
+use crate::console::text::sanitize::one_line;
 use crate::console::view::dialog::text_of;
 use crate::protocol::event::Level;
 use crate::protocol::op::Op;
@@ -143,6 +144,8 @@ fn pick(state: &mut State) -> Vec<Effect> {
         }
         Pick::Leave(parting) => return vec![Effect::Quit(parting)],
         Pick::Stop(agent) => return vec![Effect::Send(Op::Stop { agent })],
+        Pick::Merge(branch) => return vec![Effect::Merge(branch)],
+        Pick::Resume(id) => return vec![Effect::Quit(Parting::Resume(id))],
         Pick::Stay => {}
     }
     Vec::new()
@@ -223,6 +226,14 @@ pub fn open_palette(state: &mut State) {
             false => Pick::Write(format!("/{} ", command.name)),
         },
     }));
+    entries.extend(state.offers.recipes.iter().filter(|recipe| named(&recipe.name).is_none()).map(
+        |recipe| Entry {
+            label: one_line(&format!("/{} {}", recipe.name, recipe.hint)).trim_end().to_owned(),
+            help: one_line(&recipe.description),
+            keys: String::new(),
+            pick: Pick::Write(format!("/{} ", recipe.name)),
+        },
+    ));
     entries.extend(agent_entries(state));
     state.layers.push(Dialog::Picker(Picker::new("commands", entries)));
 }

@@ -2,6 +2,7 @@
 
 use super::msg::Editing;
 use crate::console::state::ui::Drag;
+use crate::protocol::ids::SessionId;
 use crate::protocol::op::Op;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -34,6 +35,10 @@ pub enum Effect {
     Remember(String),
     /// Looks up the files of the project; `Msg::FilesListed` brings them.
     ListFiles,
+    /// Looks something up; `Msg::Looked` brings it.
+    Look(Look),
+    /// Merges a branch into the project and says so.
+    Merge(String),
     /// Another theme by name.
     Theme(String),
     /// Writes a file and says so.
@@ -44,11 +49,43 @@ pub enum Effect {
     Quit(Parting),
 }
 
-/// What becomes of the agents when the person leaves.
+/// What is looked up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Look {
+    Worktrees(Show),
+    /// What was changed where an agent works.
+    Diff {
+        of: String,
+        dir: String,
+    },
+    /// What merging a worktree would do.
+    Merge {
+        name: String,
+    },
+    /// The sessions of this project; the one whose id begins like this, if that is given.
+    Sessions {
+        wanted: String,
+    },
+    /// The person's own commands and skills.
+    Recipes,
+}
+
+/// What worktrees are looked up for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Show {
+    Page,
+    Merge,
+    /// Only to complete their names.
+    Nothing,
+}
+
+/// What becomes of the agents when the person leaves.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Parting {
     /// Everything ends.
     End,
     /// All stops where it stands; the session can be resumed.
     Suspend,
+    /// The same, and the console opens again on this session.
+    Resume(SessionId),
 }

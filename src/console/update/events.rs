@@ -75,6 +75,8 @@ pub fn on_refused(state: &mut State, op: Op, why: &str) -> Vec<Effect> {
         | Op::Shutdown { .. }
         | Op::Task { .. }
         | Op::Background { .. }
+        | Op::Model { .. }
+        | Op::Delegate { .. }
         | Op::Compact { .. } => state.say(Level::Error, format!("Not done: {why}.")),
     }
     Vec::new()

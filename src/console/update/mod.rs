@@ -13,6 +13,7 @@ mod everywhere;
 mod find;
 mod keys;
 mod leave;
+mod looks;
 mod mouse;
 mod msg;
 mod pane;
@@ -21,8 +22,8 @@ mod story;
 pub mod tasks;
 mod time;
 
-pub use effect::{Effect, Parting};
-pub use msg::{Editing, Mouse, MouseKind, Msg};
+pub use effect::{Effect, Look, Parting, Show};
+pub use msg::{Editing, Mouse, MouseKind, Msg, Seen};
 pub use time::wake;
 
 use super::state::State;
@@ -60,6 +61,7 @@ pub fn update(state: &mut State, msg: Msg) -> Vec<Effect> {
             state.composer.history.load(said);
             Vec::new()
         }
+        Msg::Looked(seen) => looks::on_looked(state, *seen),
         Msg::Told { level, text } => {
             state.say(level, text);
             Vec::new()

@@ -2,10 +2,14 @@
 
 use std::sync::Arc;
 
+use super::Show;
+use crate::agent::recipes::Recipe;
 use crate::console::keys::Chord;
+use crate::console::state::offers::{Past, Tree};
 use crate::protocol::event::{Event, Level};
 use crate::protocol::op::Op;
 use crate::protocol::time::Stamp;
+use crate::worktree::Preview;
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Msg {
@@ -41,6 +45,8 @@ pub enum Msg {
     FilesListed(Arc<[String]>),
     /// What the person said in earlier sessions, oldest first.
     HistoryLoaded(Vec<String>),
+    /// What was looked up.
+    Looked(Box<Seen>),
     /// Something that an effect has to say.
     Told {
         level: Level,
@@ -50,6 +56,29 @@ pub enum Msg {
     SessionOver,
     /// The program was told to end: SIGTERM, SIGHUP.
     EndRequested,
+}
+
+/// What was looked up.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Seen {
+    Worktrees {
+        trees: Vec<Tree>,
+        show: Show,
+    },
+    Diff {
+        of: String,
+        text: String,
+    },
+    Merge {
+        preview: Preview,
+        /// What is in the worktree.
+        state: String,
+    },
+    Sessions {
+        sessions: Vec<Past>,
+        wanted: String,
+    },
+    Recipes(Arc<[Recipe]>),
 }
 
 /// What is written in an external editor.

@@ -15,9 +15,25 @@ impl Transcript {
     pub fn absorb_child(&mut self, use_id: &str, event: &Event) {
         let Some(agent) = &event.agent else { return };
         let cwd = self.cwd.clone();
+        // What the person had started stands below no call of the agent: it gets a line, too.
+        if let Fact::AgentStarted { about } = &event.fact
+            && !self.calls.contains_key(use_id)
+        {
+            let description = brief(&about.description);
+            self.call_of(event.at, use_id, "Agent", |call| {
+                (call.summary, call.phase) = (description, Phase::Running);
+                call.started = Some(event.at);
+                call.by_person = true;
+            });
+        }
         self.known_call(use_id, |call| {
             if let Some(child) = child(call, agent) {
                 child.absorb(&event.fact, &cwd);
+            }
+            if let (true, Fact::AgentEnded { status, .. }) = (call.by_person, &event.fact) {
+                call.phase = if status == "completed" { Phase::Done } else { Phase::Failed };
+                let millis = call.started.map_or(0, |then| event.at.millis() - then.millis());
+                call.millis = u64::try_from(millis).ok();
             }
         });
     }

@@ -53,6 +53,7 @@ pub fn page(state: &State, sheet: &Sheet, theme: &Theme) -> (String, Vec<Line<'s
             let lines = lines.iter().map(|line| Line::styled(one_line(line), theme.text));
             (one_line(title), lines.collect())
         }
+        Page::Diff { of, text } => (format!("changed by {}", one_line(of)), diff(text, theme)),
         Page::Found { query, hits } => {
             (format!("`{}`: {}", one_line(query), hits.len()), found(hits, theme))
         }
@@ -210,6 +211,20 @@ fn notices(state: &State, theme: &Theme) -> Vec<Line<'static>> {
         lines.push(Line::styled("nothing was said", theme.faint));
     }
     lines
+}
+
+/// A patch as git tells it.
+fn diff(text: &str, theme: &Theme) -> Vec<Line<'static>> {
+    let style = |line: &str| match line.as_bytes().first() {
+        _ if line.starts_with("diff --git") || line.starts_with("not in git:") => theme.heading,
+        _ if line.starts_with("+++") || line.starts_with("---") => theme.faint,
+        Some(b'+') => theme.added,
+        Some(b'-') => theme.removed,
+        Some(b'@') => theme.accent,
+        Some(b' ') | None => theme.text,
+        Some(_) => theme.faint,
+    };
+    text.lines().map(|line| Line::styled(one_line(line), style(line))).collect()
 }
 
 fn found(hits: &[Hit], theme: &Theme) -> Vec<Line<'static>> {
