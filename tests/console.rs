@@ -9,6 +9,7 @@ mod console {
     mod escape;
     mod everything;
     mod files;
+    mod hostile;
     mod keys;
     mod layouts;
     mod leaving;
@@ -19,5 +20,6 @@ mod console {
     mod replay;
     mod search;
     pub mod story;
+    mod surfaces;
     mod team;
 }

@@ -5,6 +5,7 @@ mod support;
 mod terminal {
     mod asks;
     mod console;
+    mod flood;
     mod idle;
     mod life;
     mod models;

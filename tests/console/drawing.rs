@@ -3,36 +3,30 @@
 use quarterdeck::console::update::wake;
 
 use super::story::{Story, inventory};
+use super::surfaces::SURFACES;
 use crate::support::soak;
-
-fn sizes() -> Vec<(u16, u16)> {
-    let (across, down) = if soak() { (1, 1) } else { (37, 13) };
-    let columns = (1..=300).step_by(across);
-    columns.flat_map(|columns| (1..=100).step_by(down).map(move |rows| (columns, rows))).collect()
-}
 
 #[test]
 fn every_surface_draws_at_every_size() {
-    let surfaces = [
-        "",
-        "<C-p>",
-        "<f1>",
-        "<C-t>",
-        "<C-o>",
-        "<C-x>",
-        "<C-y>",
-        "/",
-        "<C-o>/x",
-        "<f2>",
-        "<f2><f2>",
-        "/cost<ret>",
-    ];
-    for surface in surfaces {
-        let mut story = inventory().keys("<esc>").keys(surface);
-        for (columns, rows) in sizes() {
+    let stories = || SURFACES.iter().map(|surface| surface.story()).collect::<Vec<_>>();
+    // All of them at some sizes, and some at all sizes.
+    let some = (1..=300)
+        .step_by(61)
+        .flat_map(|columns| (1..=100).step_by(23).map(move |rows| (columns, rows)));
+    for mut story in stories() {
+        for (columns, rows) in some.clone() {
             story = story.size(columns, rows);
             story.buffer();
         }
+    }
+    let step = if soak() { 1 } else { 29 };
+    let mut stories = stories();
+    let all = (1..=300).flat_map(|columns| (1..=100).map(move |rows| (columns, rows)));
+    for (nth, (columns, rows)) in all.enumerate().step_by(step) {
+        let at = nth % stories.len();
+        let mut story = stories.swap_remove(at).size(columns, rows);
+        story.buffer();
+        stories.push(story);
     }
 }
 
@@ -54,4 +48,5 @@ fn a_notice_goes_away_by_itself() {
     story = story.wait(left);
     assert!(!story.screen().contains("There is no teammate"));
     assert_eq!(wake(story.state()), None);
+    assert!(wake(inventory().state()).is_some(), "who waits grows older");
 }

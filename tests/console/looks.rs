@@ -1,8 +1,14 @@
 //! What the console looks like: pictures at the four sizes, with every style.
 
+use quarterdeck::console::picture;
+use quarterdeck::console::update::Msg;
 use quarterdeck::console::view::glyphs::Glyphs;
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
 
+use super::replay::recorded;
 use super::story::{Story, inventory};
+use super::surfaces::SURFACES;
 
 fn same(name: &str, picture: &str) {
     let mut settings = insta::Settings::clone_current();
@@ -37,25 +43,30 @@ fn an_ask_over_the_team() {
     }
 }
 
+/// The sizes at which every surface is looked at.
+const FOUR: [(u16, u16); 4] = [(80, 24), (100, 30), (140, 40), (200, 60)];
+
 #[test]
-fn every_layout_and_surface() {
-    for (name, keys) in [
-        ("focus", "<A-3><f2>"),
-        ("grid", "<f2><f2>"),
-        ("teammate", "<A-3>"),
-        ("pane", "<A-3><tab>"),
-        ("zoom", "<A-2><C-o>"),
-        ("help", "<f1>"),
-        ("palette", "<C-p>"),
-        ("prefix", "<C-x>"),
-        ("commands", "/s"),
-        ("cost", "/cost<ret>"),
-        ("leave", "<C-c><C-c>"),
-    ] {
-        let mut story = inventory().keys("<esc>").keys(keys).wait(8_000);
-        same(&format!("console.{name}.140x40"), &story.screen());
-        let mut story = story.size(80, 24);
-        same(&format!("console.{name}.80x24"), &story.screen());
+fn every_surface_and_state() {
+    for surface in SURFACES {
+        let mut story = surface.story();
+        for (columns, rows) in FOUR {
+            story = story.size(columns, rows);
+            same(&format!("console.{}.{columns}x{rows}", surface.name), &story.screen());
+        }
+    }
+}
+
+#[test]
+fn a_recording_with_its_bar() {
+    let mut playback = recorded(&inventory());
+    for (columns, rows) in FOUR {
+        playback.hear(Msg::Resized { columns, rows });
+        playback.player.seek_thousandths(600);
+        let mut terminal = Terminal::new(TestBackend::new(columns, rows)).expect("a terminal");
+        terminal.draw(|frame| playback.paint(frame)).expect("drawn");
+        let screen = picture::text(terminal.backend().buffer());
+        same(&format!("console.replay.{columns}x{rows}"), &screen);
     }
 }
 

@@ -17,7 +17,7 @@ use ratatui::backend::TestBackend;
 use super::story::{Story, inventory, lead};
 
 /// What a story told, as a recording.
-fn recorded(story: &Story) -> Playback {
+pub fn recorded(story: &Story) -> Playback {
     recorded_with(story, Keymap::default())
 }
 

@@ -2,6 +2,7 @@
 #![allow(dead_code)] // each binary uses its part
 
 pub mod deck;
+pub mod flood;
 pub mod rig;
 pub mod server;
 

@@ -26,7 +26,10 @@ pub struct Outside {
     kitty: i32,
     /// The level of `modifyOtherKeys`.
     more_keys: u16,
+    /// Frames that were begun.
     pub frames: usize,
+    /// What was on the screen with each frame, where somebody wants to know.
+    pub film: Option<Vec<String>>,
     pub bells: usize,
     pub titles: Vec<String>,
     /// In base64, as they came.
@@ -68,6 +71,9 @@ impl Callbacks for Outside {
                 self.modes.extend(params.iter().flat_map(|mode| mode.iter()));
             }
             (Some(b'?'), 'l') => {
+                if let (Some(film), true) = (&mut self.film, param(0) == Some(2026)) {
+                    film.push(screen.contents());
+                }
                 params.iter().flat_map(|mode| mode.iter()).for_each(|mode| {
                     self.modes.remove(mode);
                 });
@@ -120,9 +126,19 @@ pub struct Console {
 
 impl Console {
     pub fn start(place: &Place, args: &[&str], columns: u16, rows: u16) -> Self {
+        Self::start_program(env!("CARGO_BIN_EXE_quarterdeck"), place, args, columns, rows)
+    }
+
+    pub fn start_program(
+        program: &str,
+        place: &Place,
+        args: &[&str],
+        columns: u16,
+        rows: u16,
+    ) -> Self {
         let size = PtySize { rows, cols: columns, pixel_width: 0, pixel_height: 0 };
         let pair = native_pty_system().openpty(size).unwrap();
-        let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_quarterdeck"));
+        let mut command = CommandBuilder::new(program);
         command.args(args);
         command.cwd(place.path("project"));
         command.env_clear();
@@ -245,6 +261,23 @@ impl Console {
 
     pub fn look<T>(&self, at: impl Fn(&Seen) -> T) -> T {
         at(&self.seen.0.lock().unwrap())
+    }
+
+    /// Keeps what every frame shows from here on.
+    pub fn start_film(&self) {
+        self.seen.0.lock().unwrap().parser.callbacks_mut().film = Some(Vec::new());
+    }
+
+    pub fn end_film(&self) -> Vec<String> {
+        let film = self.seen.0.lock().unwrap().parser.callbacks_mut().film.take();
+        film.unwrap_or_default()
+    }
+
+    /// Kilobytes that the program has in memory, where that can be read.
+    pub fn resident(&self) -> Option<u64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process())).ok()?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+        line.split_whitespace().next()?.parse().ok()
     }
 
     pub fn process(&self) -> u32 {

@@ -3,6 +3,7 @@
 use crate::console::state::State;
 use crate::console::state::agents::Agent;
 use crate::console::state::cell::{Cell, Kind};
+use crate::console::text::sanitize::printable;
 
 pub fn markdown(state: &State) -> String {
     let name = state.about.team.as_deref().unwrap_or("session");
@@ -19,7 +20,8 @@ pub fn markdown(state: &State) -> String {
             out.push_str(&format!("- [{mark}] #{} {}{owner}\n", task.id, task.subject));
         }
     }
-    out
+    // Whoever prints the file has a terminal, too.
+    printable(&out).into_owned()
 }
 
 fn write_agent(out: &mut String, state: &State, agent: &Agent) {

@@ -13,6 +13,7 @@ use super::theme::Theme;
 use crate::console::state::State;
 use crate::console::state::composer::Completion;
 use crate::console::state::ui::Focus;
+use crate::console::text::sanitize::one_line;
 use crate::console::text::width::{cut, fit, width};
 
 /// Completions that are shown at a time.
@@ -130,8 +131,11 @@ fn draw_completion(completion: &Completion, composer: Rect, buf: &mut Buffer, th
     let first = completion.selected.saturating_sub(many.saturating_sub(1));
     let shown = &completion.items[first.min(completion.items.len())..];
     let shown = &shown[..many.min(shown.len())];
-    let text_width = shown.iter().map(|item| width(item.text.trim_end())).max().unwrap_or(0);
-    let help_width = shown.iter().map(|item| width(&item.help)).max().unwrap_or(0);
+    // What is taken is the name as it is; what is seen of it is harmless.
+    let words: Vec<(String, String)> =
+        shown.iter().map(|item| (one_line(item.text.trim_end()), one_line(&item.help))).collect();
+    let text_width = words.iter().map(|(text, _)| width(text)).max().unwrap_or(0);
+    let help_width = words.iter().map(|(_, help)| width(help)).max().unwrap_or(0);
     let wide = (text_width + help_width + 6).min(usize::from(composer.width.saturating_sub(4)));
     let height = u16::try_from(many + 2).unwrap_or(0).min(composer.y);
     let area = Rect {
@@ -143,16 +147,17 @@ fn draw_completion(completion: &Completion, composer: Rect, buf: &mut Buffer, th
     Clear.render(area, buf);
     buf.set_style(area, theme.dialog);
     let inner = super::pane::panel(area, buf, Line::default(), true, theme);
-    for (at, (item, y)) in shown.iter().zip(inner.y..inner.bottom()).enumerate() {
+    let rows = shown.iter().zip(&words).zip(inner.y..inner.bottom());
+    for (at, ((item, (text, help)), y)) in rows.enumerate() {
         let is_selected = first + at == completion.selected;
         let style = match item.color.as_deref() {
             Some(color) => theme.badge(Some(color)),
             None => theme.accent,
         };
-        let text = fit(item.text.trim_end(), text_width);
+        let text = fit(text, text_width);
         let line = Line::from(vec![
             Span::styled(format!(" {text}  "), style),
-            Span::styled(item.help.clone(), theme.faint),
+            Span::styled(help.as_str(), theme.faint),
         ]);
         buf.set_line(inner.x, y, &line, inner.width);
         if is_selected {

@@ -10,6 +10,7 @@ use crate::console::state::State;
 use crate::console::state::asks::Stage as AskStage;
 use crate::console::state::ui::{Armed, Focus};
 use crate::console::text::width::width;
+use crate::console::update::asks::offers;
 
 pub fn draw_footer(area: Rect, buf: &mut Buffer, state: &State, theme: &Theme) {
     buf.set_style(area, theme.bar);
@@ -105,6 +106,14 @@ fn is_useful(state: &State, row: &Row) -> bool {
         Action::AnswerOldest => !state.asks.is_empty(),
         Action::NextAgent => state.has_team(),
         Action::ShowTasks => !state.tasks.is_empty() || state.has_team(),
+        Action::AllowOnce
+        | Action::AllowWithRemark
+        | Action::AllowAlways
+        | Action::EditInput
+        | Action::MarkAlike => {
+            let shown = state.asks.dialog.as_ref().zip(state.asks.shown());
+            shown.is_none_or(|(dialog, known)| offers(dialog, &known.ask, row.action))
+        }
         Action::StopAgent => state.selected_agent().is_some_and(|agent| !agent.evidence.ended),
         _ => true,
     }
