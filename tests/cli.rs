@@ -3,6 +3,8 @@
 
 mod cli {
     mod commands;
+    mod config;
+    mod doctor;
     mod follow;
     mod model;
     mod stories;

@@ -144,7 +144,10 @@ fn the_readme_names_commands_that_exist() {
     };
     let mut shown = 0;
     for line in readme.lines().filter_map(|line| line.strip_prefix("quarterdeck ")) {
-        let lower = |word: &&str| word.chars().all(|c| c.is_ascii_lowercase() || c == '-');
+        let lower = |word: &&str| {
+            let is_flag = word.starts_with('-');
+            !is_flag && word.chars().all(|c| c.is_ascii_lowercase() || c == '-')
+        };
         let words: Vec<&str> = line.split_whitespace().take_while(lower).take(2).collect();
         assert!(help(&words), "README.md shows `quarterdeck {}`", words.join(" "));
         shown += 1;

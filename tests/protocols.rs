@@ -5,6 +5,7 @@
 
 mod protocols {
     mod budgets;
+    mod control;
     mod permits;
     mod plans;
     mod stage;

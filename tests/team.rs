@@ -5,7 +5,10 @@
 
 mod support;
 mod team {
+    mod again;
     mod failures;
+    mod kinds;
+    mod leaving;
     mod order;
     mod restarts;
     mod rig;

@@ -7,9 +7,11 @@ mod terminal {
     mod console;
     mod idle;
     mod life;
+    mod models;
     mod outside;
     mod place;
     mod recorded;
+    mod rehearsal;
     mod sessions;
     mod team;
 }

@@ -1,7 +1,7 @@
 //! What the journal of a session knows when the program starts again: who was at work when it
 //! ended, what had begun, and what nobody had heard yet.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
@@ -9,6 +9,7 @@ use super::context::{Agent, Talk};
 use super::queue::{Item, Rank};
 use super::rebuild::{LOST, Rebuilt};
 use super::solo::NEWS;
+use crate::protocol::ask::Question;
 use crate::protocol::content::{Block, ChatMessage, Role};
 use crate::protocol::event::{AgentAbout, Event, Fact};
 use crate::protocol::ids::AgentId;
@@ -31,6 +32,8 @@ pub struct Annals {
     started: Started,
     /// What waited for an agent and did not reach its conversation.
     unheard: HashMap<AgentId, Vec<Item>>,
+    /// Those who had spent what they may, and waited for leave to go on.
+    held: HashSet<AgentId>,
 }
 
 /// An agent that worked in the session.
@@ -91,6 +94,12 @@ impl Annals {
         } else if let Fact::Heard { queued, .. } = fact {
             let waiting = self.unheard.entry(agent.clone()).or_default();
             waiting.retain(|item| !queued.contains(&item.id));
+        } else if let Fact::Asked { ask } = fact {
+            if matches!(ask.question, Question::Budget { .. }) {
+                self.held.insert(agent.clone());
+            }
+        } else if let Fact::Spoke { .. } | Fact::TurnEnded { .. } = fact {
+            self.held.remove(agent);
         }
     }
 
@@ -165,6 +174,9 @@ impl Annals {
             let message = ChatMessage::results(vec![block]);
             agent.tell(Fact::Heard { from: "tools".to_owned(), message, queued: vec![] });
         }
-        Ok(Talk::recalled(found, began))
+        let talk = Talk::recalled(found, began);
+        let unanswered =
+            talk.messages.messages().next_back().is_some_and(|last| last.role == Role::User);
+        Ok(Talk { held: unanswered && self.held.contains(me), ..talk })
     }
 }

@@ -2,7 +2,7 @@
 //! are looked at between two answers of the model: near the limit everybody is told, at the limit
 //! the agent waits until somebody lets it go on, or fails where nobody is there to be asked.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -12,10 +12,10 @@ use super::context::Agent;
 use super::turn::End;
 use crate::model::Stop;
 use crate::protocol::ask::{
-    Ask, Choice, Measure, Question, Reason, Risk, Spender, Verdict, measured,
+    Ask, Choice, Judge, Measure, Question, Reason, Risk, Spender, Verdict, measured,
 };
-use crate::protocol::event::Level;
-use crate::protocol::ids::AskId;
+use crate::protocol::event::{Event, Fact, Level};
+use crate::protocol::ids::{AgentId, AskId};
 use crate::settings::budgets::{Allowance, Budgets};
 use crate::store::files;
 
@@ -29,6 +29,8 @@ pub struct Purse {
     /// Whether somebody is there to be asked.
     asks: bool,
     since: Instant,
+    /// How long the session ran in earlier processes.
+    before: Duration,
     state: Mutex<State>,
     /// Held while somebody is asked about what all share.
     asking: tokio::sync::Mutex<()>,
@@ -39,6 +41,8 @@ struct State {
     accounts: BTreeMap<Key, Account>,
     /// How long agents have been at it, without the turn that is going on.
     worked: BTreeMap<String, Duration>,
+    /// Since when they are in the turn that is going on.
+    turns: HashMap<String, Instant>,
     /// How often somebody said that the team must not go on.
     refusals: u64,
 }
@@ -53,13 +57,23 @@ struct Account {
     told: bool,
 }
 
-/// What was given beyond a limit, as the session's state keeps it.
+/// What the session's state keeps of a purse.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Kept {
+    /// Seconds that the session ran.
+    time: f64,
+    /// Seconds of each agent's turns.
+    agents: BTreeMap<String, f64>,
+    raised: Vec<Raised>,
+}
+
+/// What was given beyond a limit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Raised {
-    pub agent: Option<String>,
-    pub what: Measure,
-    pub by: f64,
+struct Raised {
+    agent: Option<String>,
+    what: Measure,
+    by: f64,
 }
 
 /// A limit, and how much of it is used.
@@ -73,6 +87,14 @@ struct Gauge {
     step: f64,
 }
 
+impl State {
+    /// How long an agent has been at it.
+    fn time_of(&self, agent: &str) -> Duration {
+        let before = self.worked.get(agent).copied().unwrap_or_default();
+        before + self.turns.get(agent).map(Instant::elapsed).unwrap_or_default()
+    }
+}
+
 impl Gauge {
     fn is_of(&self, other: &Self) -> bool {
         (self.of, self.what) == (other.of, other.what)
@@ -81,37 +103,60 @@ impl Gauge {
 
 impl Default for Purse {
     fn default() -> Self {
-        Self::new(Budgets::default(), false, Vec::new())
+        Self::new(Budgets::default(), false, &Kept::default(), &[])
     }
 }
 
 impl Purse {
-    pub fn new(limits: Budgets, asks: bool, raised: Vec<Raised>) -> Self {
-        let account = |one: Raised| {
-            let account = Account { raised: one.by.max(0.0), told: false };
-            ((one.agent, one.what), account)
-        };
-        let accounts = raised.into_iter().map(account).collect();
-        let state = Mutex::new(State { accounts, ..State::default() });
-        Self { limits, asks, since: Instant::now(), state, asking: tokio::sync::Mutex::default() }
+    /// The purse of a session of which this was kept; `events` tell what was given in it since.
+    pub fn new(limits: Budgets, asks: bool, kept: &Kept, events: &[Event]) -> Self {
+        let seconds = |seconds: f64| Duration::try_from_secs_f64(seconds).unwrap_or_default();
+        let worked = kept.agents.iter().map(|(agent, time)| (agent.clone(), seconds(*time)));
+        let mut accounts = given(events);
+        for Raised { agent, what, by } in kept.raised.iter().cloned() {
+            let account: &mut Account = accounts.entry((agent, what)).or_default();
+            account.raised = account.raised.max(by);
+        }
+        let state = State { accounts, worked: worked.collect(), ..State::default() };
+        Self {
+            limits,
+            asks,
+            since: Instant::now(),
+            before: seconds(kept.time),
+            state: Mutex::new(state),
+            asking: tokio::sync::Mutex::default(),
+        }
     }
 
-    /// What was given so far.
-    pub fn raised(&self) -> Vec<Raised> {
+    /// What the session is resumed with.
+    pub fn keep(&self) -> Kept {
         let state = self.state();
+        let names = state.worked.keys().chain(state.turns.keys());
+        let agents = names.map(|name| (name.clone(), state.time_of(name).as_secs_f64()));
         let given = state.accounts.iter().filter(|(_, account)| account.raised > 0.0);
-        given
-            .map(|((agent, what), account)| Raised {
-                agent: agent.clone(),
-                what: *what,
-                by: account.raised,
-            })
-            .collect()
+        let raised = given.map(|((agent, what), account)| Raised {
+            agent: agent.clone(),
+            what: *what,
+            by: account.raised,
+        });
+        let (agents, raised) = (agents.collect(), raised.collect());
+        Kept { time: self.time().as_secs_f64(), agents, raised }
     }
 
-    /// A turn of an agent took so long.
-    pub fn worked(&self, agent: &str, time: Duration) {
-        *self.state().worked.entry(agent.to_owned()).or_default() += time;
+    fn time(&self) -> Duration {
+        self.before + self.since.elapsed()
+    }
+
+    /// A turn of an agent begins.
+    pub fn begins(&self, agent: &str) {
+        self.state().turns.insert(agent.to_owned(), Instant::now());
+    }
+
+    pub fn ends(&self, agent: &str) {
+        let mut state = self.state();
+        let time = state.time_of(agent);
+        state.turns.remove(agent);
+        state.worked.insert(agent.to_owned(), time);
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -119,11 +164,10 @@ impl Purse {
     }
 
     /// Every limit that holds for an agent, with what is used of it.
-    fn gauges(&self, agent: &Agent, turn: Instant) -> Vec<Gauge> {
+    fn gauges(&self, agent: &Agent) -> Vec<Gauge> {
         let me = agent.cx.me.to_string();
-        let before = self.state().worked.get(&me).copied().unwrap_or_default();
-        let own = (agent.books.of(&me), before + turn.elapsed());
-        let all = (agent.books.total(), self.since.elapsed());
+        let own = (agent.books.of(&me), self.state().time_of(&me));
+        let all = (agent.books.total(), self.time());
         let mut levels = Vec::new();
         for (of, allowance, (spent, time)) in
             [(Spender::Agent, &self.limits.agent, own), (Spender::Team, &self.limits.team, all)]
@@ -155,6 +199,31 @@ impl Purse {
     }
 }
 
+/// What was given beyond the limits, from what the journal tells of questions and answers.
+fn given(events: &[Event]) -> BTreeMap<Key, Account> {
+    let mut asked: HashMap<&AskId, (Key, f64)> = HashMap::new();
+    let mut accounts = BTreeMap::new();
+    for event in events {
+        if let Fact::Asked { ask } = &event.fact {
+            if let Question::Budget { of, what, used, limit } = &ask.question {
+                let asker = ask.chain.first().map(AgentId::to_string).unwrap_or_default();
+                asked.insert(&ask.id, (key(*of, *what, &asker), limit.max(*used)));
+            }
+        } else if let Fact::Settled { ask, verdict, .. } = &event.fact
+            && goes_on(verdict)
+            && let Some((key, raised)) = asked.get(ask)
+        {
+            accounts.insert(key.clone(), Account { raised: *raised, told: false });
+        }
+    }
+    accounts
+}
+
+/// Whether whoever asked may go on.
+fn goes_on(verdict: &Verdict) -> bool {
+    matches!(verdict, Verdict::Allow { .. } | Verdict::Chose { choice: 0, .. })
+}
+
 fn key(of: Spender, what: Measure, me: &str) -> Key {
     match of {
         Spender::Agent => (Some(me.to_owned()), what),
@@ -175,11 +244,11 @@ fn limits(allowance: &Allowance) -> impl Iterator<Item = (Measure, f64)> {
 }
 
 /// Looks at all limits of an agent before it asks the model again. `Some` ends its turn.
-pub async fn check(agent: &Agent, turn: Instant, stop: &Stop) -> Option<End> {
+pub async fn check(agent: &Agent, stop: &Stop) -> Option<End> {
     let purse = &agent.books.purse;
     let me = agent.cx.me.to_string();
     loop {
-        let levels = purse.gauges(agent, turn);
+        let levels = purse.gauges(agent);
         let over = levels.iter().find(|level| level.used >= level.limit).copied();
         for near in levels.iter().filter(|level| level.used >= level.limit * NEAR) {
             if purse.is_news(key(near.of, near.what, &me)) {
@@ -190,7 +259,7 @@ pub async fn check(agent: &Agent, turn: Instant, stop: &Stop) -> Option<End> {
         if !purse.asks {
             return Some(End::OverBudget(sentence(agent, &level)));
         }
-        if let Some(end) = ask(agent, &level, turn, stop).await {
+        if let Some(end) = ask(agent, &level, stop).await {
             return Some(end);
         }
     }
@@ -207,7 +276,7 @@ fn sentence(agent: &Agent, level: &Gauge) -> String {
 }
 
 /// Asks whether the agent may go on. `None`: it may, or the limit is another by now.
-async fn ask(agent: &Agent, level: &Gauge, turn: Instant, stop: &Stop) -> Option<End> {
+async fn ask(agent: &Agent, level: &Gauge, stop: &Stop) -> Option<End> {
     let purse = &agent.books.purse;
     let me = agent.cx.me.to_string();
     let key = key(level.of, level.what, &me);
@@ -231,20 +300,23 @@ async fn ask(agent: &Agent, level: &Gauge, turn: Instant, stop: &Stop) -> Option
         }
     };
     let views = agent.views.subscribe();
-    let verdict = agent.cx.desk.raise(question(agent, level), &|| None, views, stop).await;
-    match verdict {
-        Verdict::Allow { .. } | Verdict::Chose { choice: 0, .. } => {
-            // Time went on meanwhile.
-            let used = purse.gauges(agent, turn).into_iter().find(|now| now.is_of(level));
-            purse.raise(key, &used.unwrap_or(*level));
-            None
-        }
+    let settled = agent.cx.desk.put(question(agent, level), &|| None, views, stop).await;
+    if goes_on(&settled.verdict) {
+        // Time went on meanwhile.
+        let used = purse.gauges(agent).into_iter().find(|now| now.is_of(level));
+        purse.raise(key, &used.unwrap_or(*level));
+        return None;
+    }
+    match settled.verdict {
         Verdict::Withdrawn { .. } if stop.is_cancelled() => Some(End::Interrupted),
-        Verdict::Withdrawn { .. }
+        Verdict::Allow { .. }
+        | Verdict::Withdrawn { .. }
         | Verdict::Deny { .. }
         | Verdict::Chose { .. }
         | Verdict::Answered { .. } => {
-            purse.state().refusals += u64::from(level.of == Spender::Team);
+            // Whoever is asked to end gets no answer, which says nothing about the others.
+            let is_refusal = settled.by == Judge::Human;
+            purse.state().refusals += u64::from(is_refusal && level.of == Spender::Team);
             Some(End::OverBudget(sentence(agent, level)))
         }
     }

@@ -7,18 +7,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 
-use super::budget::Purse;
+use super::books::Books;
 use super::gear::Gear;
 use super::offer::Offers;
 use super::planning::Planning;
 use super::queue::Queue;
 use super::rebuild::{LOST, Rebuilt, blocks_of, in_order, uses_of};
 use super::record::Recorder;
-use crate::model::pricing::{Ledger, Spent};
 use crate::model::request::{
     Caller, Conversation, Prefix, Purpose, Request, Sampling, Thinking, ToolChoice,
 };
-use crate::model::usage::Usage;
 use crate::model::{Model, Stop};
 use crate::permission::View;
 use crate::protocol::content::{Block, ChatMessage, Role};
@@ -113,54 +111,6 @@ impl Default for Limits {
     }
 }
 
-/// What a session has spent, and may spend.
-#[derive(Debug, Default)]
-pub struct Books {
-    ledger: Mutex<Ledger>,
-    limit_usd: Option<f64>,
-    pub purse: Purse,
-}
-
-impl Books {
-    pub fn new(ledger: Ledger, limit_usd: Option<f64>) -> Self {
-        Self { ledger: Mutex::new(ledger), limit_usd, purse: Purse::default() }
-    }
-
-    #[must_use]
-    pub fn with_purse(self, purse: Purse) -> Self {
-        Self { purse, ..self }
-    }
-
-    pub fn enter(&self, agent: &str, brain: &Brain, usage: Usage) {
-        self.lock().enter(agent, brain.chosen.facts.price.as_ref(), usage);
-    }
-
-    pub fn total(&self) -> Spent {
-        self.lock().total()
-    }
-
-    /// What one agent has spent.
-    pub fn of(&self, agent: &str) -> Spent {
-        let ledger = self.lock();
-        let found = ledger.by_agent().find(|(name, _)| *name == agent);
-        found.map(|(_, spent)| *spent).unwrap_or_default()
-    }
-
-    pub fn ledger(&self) -> Ledger {
-        self.lock().clone()
-    }
-
-    /// What was spent and what may be, once that is reached.
-    pub fn exhausted(&self) -> Option<(f64, f64)> {
-        let spent = self.total().usd;
-        self.limit_usd.filter(|limit| spent >= *limit).map(|limit| (spent, limit))
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Ledger> {
-        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 /// The conversation of an agent as its turns see it.
 #[derive(Debug, Clone, Default)]
 pub struct Talk {
@@ -171,6 +121,8 @@ pub struct Talk {
     pub pending: Pending,
     /// The record of the last answer.
     pub last_answer: String,
+    /// It waited for leave to go on when the program ended, and asks for it again.
+    pub held: bool,
 }
 
 /// Calls that still must be made, and the results of those beside them.
@@ -182,6 +134,11 @@ pub struct Pending {
 }
 
 impl Talk {
+    /// Whether there is something to do before anybody says a word.
+    pub fn is_due(&self) -> bool {
+        self.held || !self.pending.uses.is_empty()
+    }
+
     /// A conversation from its transcript. A call that had begun is never made again.
     pub fn recalled(found: Rebuilt, began: impl Fn(&Use) -> bool) -> Self {
         let Rebuilt { mut messages, open, tokens, last_answer, .. } = found;

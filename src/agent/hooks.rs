@@ -128,6 +128,10 @@ impl Hooks {
         Self { need_leave, project: project.to_owned(), ..self }
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
     fn on<'a>(&'a self, events: &'a [Event], tool: &'a str) -> impl Iterator<Item = &'a Hook> {
         let fits = move |hook: &&Hook| events.contains(&hook.event) && hook.is_for(tool);
         self.all.iter().filter(fits)
@@ -149,9 +153,6 @@ impl Hook {
 
 /// What hooks say before a tool is used: why it must not be, if one objects.
 pub async fn before(agent: &Agent, tool: &str, wanted: &Use, stop: &Stop) -> Result<(), String> {
-    if agent.birth.gear.hooks.all.is_empty() {
-        return Ok(());
-    }
     let more = json!({ "tool_name": tool, "tool_input": wanted.input, "tool_use_id": wanted.id });
     let Some(why) = objection(agent, &[Event::PreToolUse], tool, more, stop).await else {
         return Ok(());
@@ -170,7 +171,7 @@ pub async fn before(agent: &Agent, tool: &str, wanted: &Use, stop: &Stop) -> Res
 
 /// What hooks say after a tool was used goes to the model with its result.
 pub async fn after(agent: &Agent, tool: &str, wanted: &Use, output: &mut Output, stop: &Stop) {
-    if output.failed || agent.birth.gear.hooks.all.is_empty() {
+    if output.failed {
         return;
     }
     let response = match output.data.is_null() {

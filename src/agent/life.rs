@@ -22,7 +22,7 @@ pub enum Doing {
 pub async fn live(agent: Arc<Agent>, mut talk: Talk, doing: watch::Sender<Doing>) {
     let mut last = None;
     loop {
-        let due = !talk.pending.uses.is_empty();
+        let due = std::mem::take(&mut talk.held) || !talk.pending.uses.is_empty();
         if !due {
             tokio::select! {
                 () = agent.queue.filled() => {}

@@ -2,6 +2,7 @@
 
 pub mod adopt;
 pub mod annals;
+pub mod books;
 pub mod born;
 pub mod brains;
 pub mod budget;

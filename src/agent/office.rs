@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use tokio_util::task::TaskTracker;
 
+use super::books::Books;
 use super::brains::Brains;
-use super::context::Books;
 use super::definition::{Catalog, Definition, Watcher};
 use crate::model::Stop;
 use crate::permission::desk::AskDesk;

@@ -41,6 +41,9 @@ pub struct Planning {
     /// The message that answered the last one: if it comes again, it is that one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answered: Option<MessageId>,
+    /// That message, while its words are not in the conversation.
+    #[serde(skip)]
+    pub unheard: Option<MessageId>,
 }
 
 impl Agent {
@@ -51,9 +54,9 @@ impl Agent {
     pub fn set_mode(&self, mode: Mode) {
         let before = self.mode();
         if (mode == Mode::Plan) != (before == Mode::Plan) {
-            let answered = self.planning().answered.clone();
+            let Planning { answered, unheard, .. } = self.planning().clone();
             let before = (mode == Mode::Plan).then_some(before);
-            *self.planning() = Planning { before, answered, ..Planning::default() };
+            *self.planning() = Planning { before, answered, unheard, ..Planning::default() };
         }
         self.views.send_modify(|view| {
             let mut changed = View::clone(view);

@@ -35,6 +35,9 @@ pub enum Rank {
     Work,
 }
 
+/// As much may wait in a queue; more mail stays where it is until there is room.
+const MOST: usize = 1024;
+
 #[derive(Debug, Default)]
 pub struct Queue {
     state: Mutex<State>,
@@ -152,6 +155,17 @@ impl Queue {
     /// Everything that waits, the urgent first.
     pub fn take(&self) -> Vec<Item> {
         std::mem::take(&mut self.state().waiting)
+    }
+
+    /// Whether more mail may be put in before some was taken.
+    pub fn has_room(&self) -> bool {
+        self.state().waiting.len() < MOST
+    }
+
+    /// Whether the person has said something that nobody has heard yet.
+    pub fn has_words(&self) -> bool {
+        let state = self.state();
+        !state.halted && state.waiting.iter().any(|item| item.from == "user")
     }
 
     /// Whether nothing waits that begins a turn.

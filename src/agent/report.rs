@@ -45,10 +45,7 @@ pub fn report(agent: &Agent, talk: &Talk, outcome: Option<Outcome>, took: Durati
             }
         },
     };
-    let spent = agent.books.ledger();
-    let me = agent.cx.me.to_string();
-    let tokens =
-        spent.by_agent().find(|(name, _)| *name == me).map_or(0, |(_, it)| it.usage.total());
+    let tokens = agent.books.of(&agent.cx.me.to_string()).usage.total();
     Report {
         status,
         text,

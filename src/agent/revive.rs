@@ -12,7 +12,7 @@ use super::office::Office;
 use super::rebuild::{Rebuilt, rebuild_branch};
 use super::route::trunks;
 use super::solo::Solo;
-use super::spawn::{Origin, Ready, bear, make_worktree, start};
+use super::spawn::{Origin, Ready, bear, make_worktree, may_leave_behind, set_to_work};
 use crate::model::request::Conversation;
 use crate::protocol::ids::AgentId;
 use crate::protocol::op::When;
@@ -26,7 +26,7 @@ const TRIES: u32 = 100;
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Gives words to an agent: at its next boundary if it works, else it goes on with them from its
-/// transcript, in the background. One at a time, so that nobody goes on twice.
+/// transcript, in the background where that may be. One at a time, so that nobody goes on twice.
 pub async fn pass_on(
     solo: &Solo,
     by: &AgentId,
@@ -37,15 +37,22 @@ pub async fn pass_on(
     let Some(sender) = solo.agent(by) else {
         return Output::failed("This agent has ended.");
     };
-    let _alone = solo.revivals.lock().await;
+    let alone = solo.revivals.lock().await;
     if solo.queue(id, When::Next, &by.name.to_string(), words.clone()) {
         let text = format!("Message queued for {}; it gets it at its next step.", id.name);
         return Output::text(text).with_summary(format!("to {}", id.name));
     }
     let revived = async {
         let (ready, wish) = revive(solo, &sender, id, words).await?;
+        let background = ready.background;
+        let at_work = set_to_work(solo, &sender.cx.me, &call.id, ready).await?;
+        // It may want to wake somebody itself.
+        drop(alone);
         let origin = Origin { use_id: &call.id, stop: &call.stop };
-        let started = start(solo, &sender, &origin, ready).await?;
+        let started = match background {
+            true => at_work.behind(),
+            false => at_work.wait(solo, &origin).await?,
+        };
         Ok::<Output, String>(started.output(&wish))
     };
     let failed = |why| Output::failed(format!("`{}` cannot go on: {why}", id.name));
@@ -112,14 +119,15 @@ async fn revive(
     // Whatever it was at when it ended is not taken up again.
     let talk = Talk::recalled(found, |_| true);
     agent.queue.push(When::Next, &sender.cx.me.name.to_string(), words.clone());
+    let background = may_leave_behind(solo, sender);
     let wish = Wish {
         description: known.description,
         prompt: words,
         name: known.name.clone(),
-        background: true,
+        background,
         ..Wish::default()
     };
-    let ready = Ready { agent, talk, name: known.name, worktree, background: true, trunk: None };
+    let ready = Ready { agent, talk, name: known.name, worktree, background, trunk: None };
     Ok((ready, wish))
 }
 

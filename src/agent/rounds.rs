@@ -82,7 +82,8 @@ async fn finished(agent: &Agent, tools: &ToolSet, wanted: Use, stop: &Stop) -> O
 async fn hooked(agent: &Agent, tools: &ToolSet, wanted: Use, stop: &Stop) -> Output {
     let name = tools.get(&wanted.tool).map(|tool| tool.spec().name.to_string());
     // What began before a restart was looked at then.
-    let (Some(name), false) = (name, agent.cx.crew.has_begun(&agent.cx.me, &wanted.id)) else {
+    let has_begun = agent.cx.crew.has_begun(&agent.cx.me, &wanted.id);
+    let Some(name) = name.filter(|_| !agent.birth.gear.hooks.is_empty() && !has_begun) else {
         return call(&agent.cx, tools, wanted, stop).await;
     };
     if let Err(why) = hooks::before(agent, &name, &wanted, stop).await {

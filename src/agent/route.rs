@@ -17,6 +17,9 @@ use crate::store::transcript::{lead_path, read_meta, subagent_path};
 /// What is used when nothing is named and forks are off.
 const GENERAL: &str = "general-purpose";
 
+/// The `taskKind` of a teammate, beside its transcript.
+pub const TEAMMATE: &str = "in_process_teammate";
+
 /// What kind of agent is started.
 #[derive(Debug, Clone)]
 pub enum Route {
@@ -100,13 +103,12 @@ fn is_fork(agent: &Agent) -> bool {
 /// several with one name it is the one that worked last.
 pub fn on_disk(office: &Office, to: &str) -> Option<AgentId> {
     let to = to.split('@').next().unwrap_or(to);
-    let path = subagent_path(office.home(), &office.project, &office.session, to);
-    if fs::metadata(path).is_ok() {
+    let mut known: Vec<Past> = past(office);
+    if known.iter().any(|one| one.id == to) {
         return Some(agent_id(office, to));
     }
-    let mut named: Vec<Past> = past(office);
-    named.retain(|one| one.name.as_deref() == Some(to));
-    named.into_iter().max_by_key(|one| one.changed).map(|one| agent_id(office, &one.id))
+    known.retain(|one| one.name.as_deref() == Some(to));
+    known.into_iter().max_by_key(|one| one.changed).map(|one| agent_id(office, &one.id))
 }
 
 /// An agent that worked in this session at some time.
@@ -116,7 +118,8 @@ pub struct Past {
     changed: SystemTime,
 }
 
-/// Everyone who has a transcript in this session.
+/// Everyone who has a transcript in this session, but for teammates: only their team can bring
+/// those back.
 pub fn past(office: &Office) -> Vec<Past> {
     let one = subagent_path(office.home(), &office.project, &office.session, "a");
     let Some(Ok(entries)) = one.parent().map(fs::read_dir) else { return Vec::new() };
@@ -124,8 +127,10 @@ pub fn past(office: &Office) -> Vec<Past> {
         let id = path.file_name()?.to_str()?.strip_prefix("agent-")?.strip_suffix(".jsonl")?;
         let changed = fs::metadata(&path).and_then(|about| about.modified()).ok()?;
         let meta: Option<Value> = read_meta(&path).ok().flatten().and_then(|it| it.read().ok());
-        let name = meta?.get("name").and_then(Value::as_str).map(str::to_owned);
-        Some(Past { id: id.to_owned(), name, changed })
+        let text = |key: &str| meta.as_ref()?.get(key).and_then(Value::as_str);
+        let is_teammate = text("taskKind") == Some(TEAMMATE);
+        let name = text("name").map(str::to_owned);
+        (!is_teammate).then(|| Past { id: id.to_owned(), name, changed })
     };
     entries.filter_map(Result::ok).filter_map(|entry| known(entry.path())).collect()
 }

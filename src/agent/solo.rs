@@ -93,6 +93,13 @@ impl Solo {
         self.people().agents.remove(id);
     }
 
+    /// As `leave`, and its name means nobody any more.
+    pub fn forget(&self, id: &AgentId) {
+        let mut people = self.people();
+        people.agents.remove(id);
+        people.names.retain(|_, known| known != id);
+    }
+
     /// Lets everyone go: agents and crew hold each other.
     pub fn disband(&self) {
         let gone = std::mem::take(&mut *self.people());

@@ -205,7 +205,7 @@ async fn prepare(
             talk,
             name: wish.name.clone(),
             worktree: tree,
-            background: background || wish.background,
+            background: (background || wish.background) && may_leave_behind(solo, parent),
             trunk: trunk.filter(|record| !record.is_empty()),
         }),
         Err(error) => {
@@ -216,6 +216,11 @@ async fn prepare(
             Err(error.to_string())
         }
     }
+}
+
+/// Whether what an agent starts may go on in the background.
+pub fn may_leave_behind(solo: &Solo, parent: &Agent) -> bool {
+    solo.crew().is_none_or(|crew| crew.may_leave_behind(&parent.cx.me))
 }
 
 pub fn bear(solo: &Solo, mut cradle: Cradle) -> Result<Arc<Agent>, StoreError> {
@@ -337,7 +342,9 @@ impl AtWork {
     pub async fn wait(mut self, solo: &Solo, origin: &Origin<'_>) -> Result<Started, String> {
         let id = self.agent.cx.me.name.to_string();
         let mut moves = self.job.moves();
-        let patience = solo.office.policy.auto_background_after;
+        let owner = &self.job.plan.owner;
+        let may = solo.crew().is_none_or(|crew| crew.may_leave_behind(owner));
+        let patience = solo.office.policy.auto_background_after.filter(|_| may);
         let impatient = async {
             match patience {
                 Some(limit) => tokio::time::sleep(limit).await,

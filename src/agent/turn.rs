@@ -87,18 +87,11 @@ pub async fn turn(agent: &Agent, talk: &mut Talk) -> Outcome {
     let since = Instant::now();
     let stop = agent.life.child_token();
     agent.queue.turn_begins(stop.clone());
+    agent.books.purse.begins(&agent.cx.me.to_string());
     agent.take_up_brain();
     agent.tell(Fact::TurnStarted);
-    let mut round = Round {
-        agent,
-        talk,
-        stop,
-        since,
-        rounds: 0,
-        continued: 0,
-        sent_back: 0,
-        text: String::new(),
-    };
+    let mut round =
+        Round { agent, talk, stop, rounds: 0, continued: 0, sent_back: 0, text: String::new() };
     let end = round.go().await;
     if end == End::Interrupted && !agent.life.is_cancelled() {
         let text = "[The user interrupted you here.]".to_owned();
@@ -106,7 +99,7 @@ pub async fn turn(agent: &Agent, talk: &mut Talk) -> Outcome {
     }
     let outcome = Outcome { end, text: round.text, rounds: round.rounds };
     agent.queue.turn_ends();
-    agent.books.purse.worked(&agent.cx.me.to_string(), since.elapsed());
+    agent.books.purse.ends(&agent.cx.me.to_string());
     agent.tell(Fact::TurnEnded {
         outcome: outcome.end.as_str().to_owned(),
         why: outcome.end.why(),
@@ -120,7 +113,6 @@ struct Round<'a> {
     agent: &'a Agent,
     talk: &'a mut Talk,
     stop: Stop,
-    since: Instant,
     rounds: u32,
     continued: u32,
     sent_back: u32,
@@ -151,7 +143,7 @@ impl Round<'_> {
             if let Some(end) = self.limit() {
                 return end;
             }
-            if let Some(end) = budget::check(self.agent, self.since, &self.stop).await {
+            if let Some(end) = budget::check(self.agent, &self.stop).await {
                 return end;
             }
             let reply = match self.answer().await {
@@ -308,7 +300,8 @@ impl Round<'_> {
     /// Writes an answer down and adds it to the conversation. Returns its record's id.
     fn take_down(&mut self, reply: &Reply) -> String {
         let agent = self.agent;
-        agent.books.enter(&agent.cx.me.to_string(), &agent.brain(), reply.usage);
+        let me = agent.cx.me.to_string();
+        agent.books.enter_answer(&me, &agent.brain(), reply.usage, &reply.id);
         self.talk.tokens = reply.usage.total();
         self.write(reply)
     }
@@ -346,6 +339,9 @@ impl Round<'_> {
 
     /// An answer without calls: whether the turn is over.
     fn pause(&mut self, reply: &Reply) -> Option<End> {
+        if !matches!(reply.stop, StopReason::PauseTurn | StopReason::Refusal) {
+            self.agent.cx.crew.spoke(&self.agent.cx.me, &spoken(&reply.message));
+        }
         match reply.stop {
             StopReason::MaxTokens if self.continued < MOST_CONTINUED => {
                 self.continued += 1;

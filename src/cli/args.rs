@@ -8,6 +8,24 @@ use clap::{Args, Parser, Subcommand};
 
 pub use team::{Join, TeamCommand};
 
+const AFTER_HELP: &str = "\
+Examples:
+  quarterdeck                         the console, on this directory; without a key, the rehearsal
+  quarterdeck demo                    the rehearsal: a scripted team fixes a small program
+  quarterdeck -c                      go on with the newest session of this directory
+  quarterdeck run -p 'Fix the tests'  without a screen
+  quarterdeck doctor                  what is missing or wrong, and how to put it right
+
+Exit codes: 0 done; 1 the answer is no (not found, refused); 2 wrong usage or bad input; \
+130 interrupted.
+
+Environment: QUARTERDECK_HOME (the home directory), QUARTERDECK_MODEL, ANTHROPIC_API_KEY, \
+ANTHROPIC_AUTH_TOKEN, ANTHROPIC_BASE_URL, ANTHROPIC_BETAS, OPENAI_API_KEY, OPENAI_BASE_URL (the \
+model), QUARTERDECK_STALL_SECS (how long a model's server may be silent; 90), QUARTERDECK_TRIES (how \
+often it is asked in all; 10), QUARTERDECK_RETRY_MS (the first wait in between; 500), HTTPS_PROXY, \
+HTTP_PROXY, NO_PROXY, QUARTERDECK_LOG (what is logged: error, warn, info, debug), \
+QUARTERDECK_FSYNC=1 (every write survives a power failure).";
+
 /// Command a team of coding agents from one terminal.
 ///
 /// Without a command it opens the console: a lead to talk to, its team, their tasks and questions.
@@ -17,15 +35,7 @@ pub use team::{Join, TeamCommand};
     name = "quarterdeck",
     version,
     propagate_version = true,
-    after_help = "Exit codes: 0 done; 1 the answer is no (not found, refused); 2 wrong usage or \
-                  bad input; 130 interrupted.\n\nEnvironment: QUARTERDECK_HOME (the home \
-                  directory), QUARTERDECK_MODEL, ANTHROPIC_API_KEY, ANTHROPIC_AUTH_TOKEN, \
-                  ANTHROPIC_BASE_URL, ANTHROPIC_BETAS, OPENAI_API_KEY, OPENAI_BASE_URL (the \
-                  model), QUARTERDECK_STALL_SECS (how long a model's server may be silent; 90), \
-                  QUARTERDECK_TRIES (how often it is asked in all; 10), QUARTERDECK_RETRY_MS \
-                  (the first wait in between; 500), HTTPS_PROXY, HTTP_PROXY, NO_PROXY, \
-                  QUARTERDECK_LOG (what is logged: error, warn, info, debug), \
-                  QUARTERDECK_FSYNC=1 (every write survives a power failure)."
+    after_help = AFTER_HELP
 )]
 pub struct Cli {
     /// Where all state is kept; `~/.claude` shares it with Claude Code

@@ -142,7 +142,13 @@ impl ConsoleArgs {
 impl ConsoleArgs {
     /// The same, but for another session.
     fn going_on_with(&self, session: &SessionId) -> Self {
-        Self { resume: Some(session.to_string()), go_on: false, worktree: None, ..self.clone() }
+        Self {
+            resume: Some(session.to_string()),
+            go_on: false,
+            rehearsal: None,
+            worktree: None,
+            ..self.clone()
+        }
     }
 }
 

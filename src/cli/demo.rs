@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::{env, io};
+use std::{env, io, thread};
 
 use clap::Args;
 
@@ -31,10 +31,10 @@ const FILES: [(&str, &str); 8] = [
 
 /// What the lead says before anybody asked.
 const GREETING: &[&str] = &[
-    "Ahoy! Press Enter, and my team of four fixes two bugs in a small program. Nothing is changed \
-     or run unless you allow it.",
-    "This is a rehearsal with a scripted model: for a real one, set ANTHROPIC_API_KEY and start \
-     quarterdeck in your project.",
+    "Ahoy! Press Enter: four agents fix two bugs in a small program, and ask before they change or \
+     run anything.",
+    "This is a rehearsal with a scripted model; for a real one set ANTHROPIC_API_KEY and start in \
+     your project.",
 ];
 
 /// The first prompt, which Enter sends.
@@ -43,10 +43,15 @@ const FIRST: &str = "fix the bugs";
 /// What the lead says when the story is told. A test finds it in the playbook.
 const LAST_WORDS: &str = "That was the rehearsal";
 
-/// The prompt that is offered then.
-const OFFER: &str = "show the diff";
+/// The command that is offered then.
+const OFFER: &str = "/diff";
 
 #[derive(Debug, Args)]
+#[command(
+    after_help = "It works in a scratch copy of a small program below the temporary directory, \
+                        and in nothing else. Without a screen: quarterdeck run --playbook demo -p \
+                        'fix the bugs' --on-ask allow"
+)]
 pub struct Demo {
     /// Characters that the scripted model writes in a second; 0 is at once
     #[arg(long, value_name = "N")]
@@ -86,13 +91,19 @@ pub fn rehearse(
     if !console::has_terminal() {
         return console::run(store, &args, out);
     }
-    let project = enter_scratch()?;
+    // Git works while the first screen is drawn: the story needs it much later.
+    let (project, repository) = scratch().map_err(failed)?;
+    env::set_current_dir(&project)?;
     let args = ConsoleArgs {
         playbook: Some(PathBuf::from(NAME)),
         rehearsal: Some(rehearsal(project, leave)),
         ..args
     };
-    console::run(store, &args, out)
+    let left = console::run(store, &args, out);
+    if let Err(error) = repository.made() {
+        out.remark(&format!("quarterdeck: the scratch project has no repository: {error}"));
+    }
+    left
 }
 
 /// How it looks on the screen.
@@ -113,24 +124,39 @@ pub fn is_demo(playbook: &Path) -> bool {
 
 /// Makes a scratch copy of the project and goes there.
 pub fn enter_scratch() -> Result<PathBuf, Failure> {
-    let made = scratch();
-    let failed = |error: io::Error| {
-        Failure::no("demo", format!("the scratch project could not be made: {error}"))
-    };
-    let project = made.map_err(failed)?;
+    let (project, repository) = scratch().map_err(failed)?;
+    repository.made().map_err(failed)?;
     env::set_current_dir(&project)?;
     Ok(project)
 }
 
-fn scratch() -> io::Result<PathBuf> {
+fn failed(error: io::Error) -> Failure {
+    Failure::no("demo", format!("the scratch project could not be made: {error}"))
+}
+
+/// A repository that is being made.
+pub struct Repository(thread::JoinHandle<io::Result<()>>);
+
+impl Repository {
+    /// Waits for it.
+    pub fn made(self) -> io::Result<()> {
+        self.0.join().unwrap_or_else(|_| Err(io::Error::other("git was given up")))
+    }
+}
+
+fn scratch() -> io::Result<(PathBuf, Repository)> {
     let id = uuid::Uuid::new_v4().simple().to_string();
     let project = env::temp_dir().join(format!("quarterdeck-demo-{}", &id[..8])).join("stock");
-    fill(&project)?;
-    project.canonicalize()
+    let repository = fill(&project)?;
+    Ok((project.canonicalize()?, repository))
 }
 
 /// Makes the project, with a repository of its own.
-pub fn fill(project: &Path) -> io::Result<()> {
+pub fn fill(project: &Path) -> io::Result<Repository> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    if !env::split_paths(&path).any(|dir| dir.join("git").is_file()) {
+        return Err(io::Error::other("it needs git; install it with your system's packages"));
+    }
     for (name, text) in FILES {
         let path = project.join(name);
         if let Some(dir) = path.parent() {
@@ -141,12 +167,12 @@ pub fn fill(project: &Path) -> io::Result<()> {
             fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
         }
     }
-    for arguments in
-        [&["init", "--quiet"][..], &["add", "--all"], &["commit", "--quiet", "-m", "Stock"]]
-    {
-        git(project, arguments)?;
-    }
-    Ok(())
+    let project = project.to_owned();
+    Ok(Repository(thread::spawn(move || {
+        git(&project, &["init", "--quiet"])?;
+        git(&project, &["add", "--all"])?;
+        git(&project, &["commit", "--quiet", "-m", "Stock"])
+    })))
 }
 
 /// Git without anything of the person's configuration that could ask or refuse.
@@ -175,13 +201,9 @@ mod tests {
         let book = include_str!("../../assets/playbooks/demo.yaml");
         assert_eq!(book.matches(LAST_WORDS).count(), 1);
         let lead = &demo_playbook().actors[0];
-        for prompt in [FIRST, OFFER] {
-            let taken = |when: &regex::Regex| when.is_match(prompt);
-            assert!(
-                lead.turns.iter().any(|turn| turn.when.user.as_ref().is_some_and(taken)),
-                "{prompt}"
-            );
-        }
+        let taken = |when: &regex::Regex| when.is_match(FIRST);
+        assert!(lead.turns.iter().any(|turn| turn.when.user.as_ref().is_some_and(taken)));
+        assert!(crate::console::commands::named(OFFER.trim_start_matches('/')).is_some());
     }
 
     #[test]

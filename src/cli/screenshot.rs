@@ -92,7 +92,7 @@ pub fn run(args: &Screenshot, out: &mut Out) -> Result<(), Failure> {
     let project = args.project.as_ref().map(|dir| here.join(dir));
     let scratch = Scratch::new(project.as_deref())?;
     if is_demo {
-        demo::fill(&scratch.project())?;
+        demo::fill(&scratch.project()).and_then(demo::Repository::made)?;
     }
     env::set_current_dir(scratch.project())?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;

@@ -97,7 +97,7 @@ impl Look {
             "color": about.and_then(|about| about.color.clone()), "member": one.is_member,
             "state": state, "why": why,
             "task": task.map(|task| json!({ "id": task.id, "subject": task.subject })),
-            "openAsks": evidence.open_asks, "toolsRunning": evidence.tools_running,
+            "openAsks": evidence.open_asks.len(), "toolsRunning": evidence.tools_running,
             "lastToken": evidence.last_token, "lastTool": evidence.last_tool,
             "lastMailIn": evidence.last_mail_in, "lastMailOut": evidence.last_mail_out,
             "contextTokens": evidence.context, "contextWindow": evidence.window,

@@ -100,6 +100,21 @@ impl Ledger {
         }
     }
 
+    /// Enters an answer from what was told of it: `usd` is what its agent had spent with it.
+    pub fn recall(&mut self, agent: &str, usage: Usage, usd: Option<f64>) {
+        let spent = self.agents.entry(agent.to_owned()).or_default();
+        spent.usage += usage;
+        spent.requests += 1;
+        match usd {
+            Some(usd) => spent.usd = spent.usd.max(usd),
+            None => spent.unpriced += 1,
+        }
+    }
+
+    pub fn knows(&self, agent: &str) -> bool {
+        self.agents.contains_key(agent)
+    }
+
     pub fn by_agent(&self) -> impl Iterator<Item = (&str, &Spent)> {
         self.agents.iter().map(|(agent, spent)| (agent.as_str(), spent))
     }

@@ -1,7 +1,10 @@
 //! What an agent is doing, told from evidence alone: when it last gave a sign of life, and what
 //! it is known to wait for. One pure function, so that the screen can never be of two minds.
 
+use std::collections::BTreeSet;
+
 use super::event::{Event, Fact};
+use super::ids::AskId;
 use super::message::Body;
 use super::time::Stamp;
 
@@ -15,7 +18,7 @@ pub struct Evidence {
     pub in_turn: bool,
     pub paused: bool,
     /// Asks of its own that wait for the person.
-    pub open_asks: usize,
+    pub open_asks: BTreeSet<AskId>,
     pub turn_since: Option<Stamp>,
     pub last_token: Option<Stamp>,
     pub last_tool: Option<Stamp>,
@@ -35,11 +38,18 @@ pub struct Evidence {
 }
 
 impl Evidence {
+    /// It begins, or is back. What it asked stays open over a restart, and nobody tells of it
+    /// again.
+    fn begin(&mut self) {
+        let open_asks = std::mem::take(&mut self.open_asks);
+        *self = Self { usd: self.usd, open_asks, ..Self::default() };
+    }
+
     /// Takes in an event of this agent.
     pub fn absorb(&mut self, event: &Event) {
         let at = Some(event.at);
         match &event.fact {
-            Fact::AgentStarted { .. } => *self = Self { usd: self.usd, ..Self::default() },
+            Fact::AgentStarted { .. } => self.begin(),
             Fact::AgentEnded { status, why } => {
                 (self.ended, self.in_turn) = (true, false);
                 if status == "failed" {
@@ -88,8 +98,12 @@ impl Evidence {
                     self.waits_for = Some(to.to_string());
                 }
             }
-            Fact::Asked { ask } => self.open_asks += usize::from(ask.rev <= 1),
-            Fact::Settled { .. } => self.open_asks = self.open_asks.saturating_sub(1),
+            Fact::Asked { ask } => {
+                self.open_asks.insert(ask.id.clone());
+            }
+            Fact::Settled { ask, .. } => {
+                self.open_asks.remove(ask);
+            }
             Fact::Paused => self.paused = true,
             Fact::Unpaused => self.paused = false,
             Fact::WentIdle { reason, why } => {
@@ -143,7 +157,7 @@ pub fn state(evidence: &Evidence, now: Stamp, patience_seconds: u64) -> State {
     if let Some(why) = &evidence.failed {
         return State::Failed(why.clone());
     }
-    if evidence.open_asks > 0 {
+    if !evidence.open_asks.is_empty() {
         return State::WaitingForYou;
     }
     if evidence.paused {
@@ -155,11 +169,18 @@ pub fn state(evidence: &Evidence, now: Stamp, patience_seconds: u64) -> State {
             None => State::Idle,
         };
     }
-    if let Some((why, until)) = &evidence.retrying {
+    // Behind that moment it is tried again, and silence counts from there.
+    let retries = evidence.retrying.as_ref();
+    if let Some((why, until)) = retries.filter(|(_, until)| now < *until) {
         return State::Retrying { why: why.clone(), until: *until };
     }
-    let signs =
-        [evidence.turn_since, evidence.last_token, evidence.last_tool, evidence.last_mail_out];
+    let signs = [
+        evidence.turn_since,
+        evidence.last_token,
+        evidence.last_tool,
+        evidence.last_mail_out,
+        retries.map(|(_, until)| *until),
+    ];
     let silent = signs.into_iter().flatten().max().map(|last| seconds_between(last, now));
     match silent {
         Some(seconds) if seconds >= patience_seconds && evidence.tools_running == 0 => {
@@ -182,7 +203,17 @@ mod tests {
         let at = |seconds: i64| Stamp::from_millis(seconds * 1000);
         let base = Evidence { in_turn: true, last_token: Some(at(100)), ..Evidence::default() };
         let retrying = Some(("overloaded".to_owned(), at(230)));
-        let table: [(Evidence, State); 12] = [
+        let asks = || BTreeSet::from([AskId::found("a")]);
+        let retried = |until: i64| Some(("overloaded".to_owned(), at(until)));
+        let table: [(Evidence, State); 14] = [
+            (
+                Evidence { retrying: retried(190), last_token: Some(at(0)), ..base.clone() },
+                State::Working,
+            ),
+            (
+                Evidence { retrying: retried(70), last_token: Some(at(0)), ..base.clone() },
+                State::Stalled { seconds: 130 },
+            ),
             (Evidence::default(), State::Idle),
             (base.clone(), State::Working),
             (
@@ -199,12 +230,12 @@ mod tests {
             ),
             (Evidence { last_token: Some(at(300)), ..base.clone() }, State::Working),
             (
-                Evidence { open_asks: 1, last_token: Some(at(0)), ..base.clone() },
+                Evidence { open_asks: asks(), last_token: Some(at(0)), ..base.clone() },
                 State::WaitingForYou,
             ),
-            (Evidence { open_asks: 1, ended: true, ..base.clone() }, State::Ended),
+            (Evidence { open_asks: asks(), ended: true, ..base.clone() }, State::Ended),
             (
-                Evidence { failed: Some("no".into()), open_asks: 1, ..base.clone() },
+                Evidence { failed: Some("no".into()), open_asks: asks(), ..base.clone() },
                 State::Failed("no".into()),
             ),
             (
@@ -220,5 +251,25 @@ mod tests {
         for (evidence, wanted) in table {
             assert_eq!(state(&evidence, at(200), 120), wanted, "{evidence:?}");
         }
+    }
+
+    #[test]
+    fn what_was_asked_stays_open_when_the_asker_comes_back() {
+        let about = r#"{"agentType":"t","model":"m","mode":"default","cwd":"/","background":true}"#;
+        let ask = r#"{"id":"q","rev":1,"chain":["bob@crew"],"at":"2026-01-01T00:00:00.000Z","cwd":"/","why":{},"risk":"low","question":{"kind":"noAnswerToShutdown"},"choices":[]}"#;
+        let mut evidence = Evidence::default();
+        let mut absorb = |fact: &str| {
+            let at = "2026-01-01T00:00:00.000Z";
+            let event =
+                format!(r#"{{"seq":1,"at":"{at}","agent":"bob@crew","fact":{{"kind":{fact}}}}}"#);
+            evidence.absorb(&serde_json::from_str(&event).unwrap());
+            state(&evidence, Stamp::from_millis(0), 120)
+        };
+        absorb(&format!(r#""asked","ask":{ask}"#));
+        absorb(&format!(r#""agentStarted","about":{about}"#));
+        assert_eq!(absorb(r#""turnStarted""#), State::WaitingForYou);
+        let settled =
+            r#""settled","ask":"q","rev":1,"verdict":{"kind":"deny"},"by":{"kind":"human"}"#;
+        assert_eq!(absorb(settled), State::Working);
     }
 }

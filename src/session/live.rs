@@ -12,10 +12,11 @@ use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
 use super::lead::{OfLead, chain_id, tell_of};
-use super::resume;
+use super::{keeper, resume};
+use crate::agent::books::Books;
 use crate::agent::brains::Brains;
-use crate::agent::budget::{Purse, Raised};
-use crate::agent::context::{Agent, Books, Brain, Limits, Talk};
+use crate::agent::budget::Purse;
+use crate::agent::context::{Agent, Brain, Limits, Talk};
 use crate::agent::definition::{Catalog, Definition, Watcher};
 use crate::agent::life::{Doing, live};
 use crate::agent::office::{Office, Policy};
@@ -24,17 +25,17 @@ use crate::agent::prompt::GitState;
 use crate::agent::solo::Solo;
 use crate::agent::tools::builtin as agent_tools;
 use crate::model::Stop;
-use crate::model::pricing::{Ledger, Spent};
+use crate::model::pricing::Spent;
 use crate::permission::desk::AskDesk;
 use crate::permission::{Seat, View};
 use crate::protocol::ask::{Permit, Verdict};
-use crate::protocol::event::{Event, Fact, Level};
+use crate::protocol::event::{Event, Fact};
 use crate::protocol::ids::{AgentId, SessionId};
 use crate::protocol::op::Mode;
 use crate::settings::budgets::Budgets;
 use crate::settings::grants::GrantFiles;
 use crate::settings::{layers, mcp};
-use crate::store::journal::Journal;
+use crate::store::journal::{Journal, read_after};
 use crate::store::state::StateFile;
 use crate::store::{Store, StoreError};
 use crate::team::crew::Team;
@@ -77,9 +78,6 @@ pub struct Start {
     pub budgets: Budgets,
 }
 
-/// The member of the session's state that holds what was given beyond its budgets.
-const BUDGETS: &str = "budgets";
-
 /// How long agents that were told to end may take.
 const LAST_WORDS: Duration = Duration::from_secs(15);
 
@@ -98,7 +96,8 @@ pub struct Live {
     pub(super) lead: Arc<Agent>,
     doing: watch::Receiver<Doing>,
     task: JoinHandle<()>,
-    obeying: JoinHandle<()>,
+    /// What follows the events beside the agents.
+    beside: [JoinHandle<()>; 2],
     /// The number of the newest event before this start.
     pub began_after: u64,
     /// Whether there was something to do from the beginning.
@@ -118,10 +117,14 @@ impl Live {
         let files = GrantFiles::of(&start.project);
         let desk = AskDesk::open_for(&store, &session, Arc::clone(&journal), files)?;
         let state = StateFile::new(&store, &session);
-        let ledger: Ledger = state.read("cost")?.unwrap_or_default();
+        let (mut cost, spent) = keeper::kept(&state)?;
         let kept: Option<Mode> = state.read("mode")?;
-        let raised: Vec<Raised> = state.read(BUDGETS)?.unwrap_or_default();
-        let purse = Purse::new(start.budgets, start.team.attended, raised);
+        let past = match resumed {
+            true => read_after(journal.path(), 0)?.events,
+            false => Vec::new(),
+        };
+        cost.catch_up(&past);
+        let purse = Purse::new(start.budgets, start.team.attended, &spent, &past);
         let git = GitState::of(&start.project);
         // A mistake in the settings is told by whoever reads them to start a session.
         let settings = layers::load(&layers::files(&start.project)).unwrap_or_default();
@@ -144,7 +147,7 @@ impl Live {
             journal,
             desk,
             shell,
-            books: Arc::new(Books::new(ledger, start.limit_usd).with_purse(purse)),
+            books: Arc::new(Books::new(cost, start.limit_usd).with_purse(purse)),
             brains: start.brains,
             definitions: RwLock::new(definitions),
             watcher: Mutex::new(watcher),
@@ -198,11 +201,11 @@ impl Live {
         }
         resume::withdraw_orphans(&office, &crew)?;
         let quiet = lead.queue.is_idle() && !office.shell.jobs().has_agents() && team.is_quiet();
-        let had_work = !talk.pending.uses.is_empty() || !quiet;
+        let had_work = talk.is_due() || !quiet;
         // Calls that were left open are made without anybody saying a word.
-        let first = match talk.pending.uses.is_empty() {
-            true => Doing::Waiting { last: None },
-            false => Doing::Working,
+        let first = match talk.is_due() {
+            true => Doing::Working,
+            false => Doing::Waiting { last: None },
         };
         let (sender, doing) = watch::channel(first);
         let (abandoned, working) =
@@ -216,9 +219,12 @@ impl Live {
             }
         });
         let obeying = tokio::spawn(obey_modes(Arc::clone(&crew), began_after));
+        let keeping =
+            tokio::spawn(keeper::follow(Arc::clone(&office), Arc::clone(&lead), began_after));
+        let beside = [obeying, keeping];
         let opening = start.lead.and_then(|own| own.initial_prompt).filter(|_| !resumed);
         let opening = Mutex::new(opening);
-        Ok(Self { office, crew, team, lead, doing, task, obeying, began_after, had_work, opening })
+        Ok(Self { office, crew, team, lead, doing, task, beside, began_after, had_work, opening })
     }
 
     /// The first words to the lead, with what its definition puts before them.
@@ -304,23 +310,8 @@ impl Live {
         }
     }
 
-    /// Puts down what the session is resumed with.
-    pub async fn keep(&self) {
-        let (state, mode) = (self.office.state(), self.lead.mode());
-        let (ledger, raised) = (self.office.books.ledger(), self.office.books.purse.raised());
-        let kept = tokio::task::spawn_blocking(move || {
-            state.write("mode", &mode)?;
-            state.write("cost", &ledger)?;
-            if raised.is_empty() { Ok(()) } else { state.write(BUDGETS, &raised) }
-        });
-        if let Ok(Err(error)) = kept.await {
-            self.lead.notice(Level::Warning, format!("The session's state is not kept: {error}"));
-        }
-    }
-
     /// Ends everything that the session started.
     pub async fn end(self) {
-        self.keep().await;
         self.interrupt_all();
         self.team.dismiss().await;
         self.last_news().await;
@@ -344,13 +335,12 @@ impl Live {
     /// Ends the session where it stands, as a killed program would: what waits for an answer
     /// stays open, and whoever resumes the session goes on with it.
     pub async fn suspend(self) {
-        self.keep().await;
         self.office.abandoned.cancel();
         self.close().await;
     }
 
     async fn close(self) {
-        let Self { office, crew, team, task, obeying, .. } = self;
+        let Self { office, crew, team, lead, task, beside, .. } = self;
         let abort = task.abort_handle();
         match tokio::time::timeout(LAST_WORDS, task).await {
             Ok(Ok(())) => {}
@@ -363,11 +353,14 @@ impl Live {
             office.abandoned.cancel();
             office.tasks.wait().await;
         }
-        obeying.abort();
+        for task in beside {
+            task.abort();
+            let _ = task.await;
+        }
+        keeper::keep(&office, &lead).await;
         // They and the agents hold each other, and the journal with its lock.
         team.disband();
         crew.disband();
-        let _ = obeying.await;
     }
 }
 

@@ -8,6 +8,7 @@ use futures::stream::BoxStream;
 use crate::protocol::event::Event;
 use crate::protocol::op::Op;
 
+mod keeper;
 mod lead;
 pub mod live;
 pub mod markdown;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::Refused;
 use super::live::Live;
+use crate::agent::context::Agent;
 use crate::agent::definition::Definition;
 use crate::agent::fork::run_forked;
 use crate::agent::spawn::{self, Started};
@@ -13,7 +14,7 @@ use crate::model::request::{Conversation, Purpose};
 use crate::protocol::ask::Judge;
 use crate::protocol::event::{Fact, Level};
 use crate::protocol::ids::{AgentId, AgentName};
-use crate::protocol::op::{Mode, Op, SpawnWish, TaskChange};
+use crate::protocol::op::{Mode, Op, SpawnWish, TaskChange, When};
 use crate::store::StoreError;
 use crate::store::tasks::{NewTask, Owner, TaskPatch};
 use crate::team::{shutdown, spawn as team_spawn};
@@ -27,16 +28,7 @@ impl Live {
             Op::Say { text, .. } if text.trim().is_empty() => {
                 Err(Refused("there is nothing to say".to_owned()))
             }
-            Op::Say { to, text, when } => {
-                let text = self.opened(&to, text);
-                match self.crew.queue(&to, when, "user", text) {
-                    true => Ok(()),
-                    false if self.crew.agent(&to).is_some() => {
-                        Err(Refused(format!("`{to}` has ended")))
-                    }
-                    false => Err(unknown(&to)),
-                }
-            }
+            Op::Say { to, text, when } => self.say(&to, when, text),
             Op::Answer { ask, rev, verdict } => {
                 let desk = Arc::clone(&self.office.desk);
                 let settled = tokio::task::spawn_blocking(move || {
@@ -62,17 +54,7 @@ impl Live {
             }
             Op::Mode { agent, mode } => {
                 let found = self.crew.agent(&agent).ok_or_else(|| unknown(&agent))?;
-                let office = Arc::clone(&self.office);
-                let changed = tokio::task::spawn_blocking(move || {
-                    if mode == Mode::Plan {
-                        found.prepare_plan(&office)?;
-                    }
-                    found.set_mode(mode);
-                    found.keep_mode(&office);
-                    Ok::<(), StoreError>(())
-                });
-                let changed = changed.await.map_err(|error| Refused(error.to_string()))?;
-                changed.map_err(|error| Refused(error.to_string()))
+                self.set_mode(found, mode).await
             }
             Op::Pause { agent } => self.hold(&agent, true),
             Op::Unpause { agent } => self.hold(&agent, false),
@@ -102,6 +84,29 @@ impl Live {
                 found.queue.want_compact(wishes);
                 Ok(())
             }
+        }
+    }
+
+    async fn set_mode(&self, agent: Arc<Agent>, mode: Mode) -> Result<(), Refused> {
+        let office = Arc::clone(&self.office);
+        let changed = tokio::task::spawn_blocking(move || {
+            if mode == Mode::Plan {
+                agent.prepare_plan(&office)?;
+            }
+            agent.set_mode(mode);
+            agent.keep_mode(&office);
+            Ok::<(), StoreError>(())
+        });
+        let changed = changed.await.map_err(|error| Refused(error.to_string()))?;
+        changed.map_err(|error| Refused(error.to_string()))
+    }
+
+    fn say(&self, to: &AgentId, when: When, text: String) -> Result<(), Refused> {
+        let text = self.opened(to, text);
+        match self.crew.queue(to, when, "user", text) {
+            true => Ok(()),
+            false if self.crew.agent(to).is_some() => Err(Refused(format!("`{to}` has ended"))),
+            false => Err(Refused(format!("there is no agent `{to}`"))),
         }
     }
 

@@ -233,4 +233,20 @@ mod tests {
         let error = load(&layers).unwrap_err().to_string();
         assert!(error.contains("project: ") && error.contains("line 2"), "{error}");
     }
+
+    #[test]
+    fn every_documented_setting_is_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("settings.json");
+        let ours = check::KEYS.iter().filter(|key| !key.name.starts_with("permissions."));
+        for key in ours {
+            // Nothing takes a list of lists.
+            let text = key
+                .name
+                .rsplit('.')
+                .fold("[[]]".to_owned(), |inner, name| format!("{{ \"{name}\": {inner} }}"));
+            fs::write(&file, &text).unwrap();
+            assert!(load(std::slice::from_ref(&file)).is_err(), "nobody minds {text}");
+        }
+    }
 }

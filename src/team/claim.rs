@@ -49,7 +49,12 @@ async fn give_away(team: &Team, roll: &Roll) {
                 roll.no_longer_free(&name);
                 *member.claimed() = Some((task.id.clone(), false));
                 member.agent.tell(Fact::TaskChanged { task: Task::clone(&task) });
-                member.agent.queue.push(When::Later, "task-list", words::claimed(&task));
+                let words = words::claimed(&task);
+                if member.agent.queue.push(When::Later, "task-list", words).is_none() {
+                    // It takes nothing more, so somebody else must.
+                    *member.claimed() = None;
+                    team.release(roll, &name, &member.agent).await;
+                }
                 roll.post.moved();
             }
             Claimed::Busy => {}

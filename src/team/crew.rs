@@ -20,7 +20,7 @@ use crate::agent::office::Office;
 use crate::agent::solo::Solo;
 use crate::model::Stop;
 use crate::protocol::event::{Fact, Level};
-use crate::protocol::ids::{AgentId, AgentName, MessageId, TeamDir, TeamName};
+use crate::protocol::ids::{AgentId, AgentName, AskId, MessageId, TeamDir, TeamName};
 use crate::protocol::message::{Body, Message};
 use crate::protocol::op::When;
 use crate::protocol::task::{Status, Task};
@@ -285,6 +285,15 @@ impl Team {
         sent.map(|_| ()).map_err(|error| error.to_string())
     }
 
+    /// Takes back what somebody asked who does not wait any more.
+    pub async fn withdraw(&self, id: AskId, why: &str) {
+        let (desk, why) = (Arc::clone(&self.office().desk), why.to_owned());
+        let withdrawn = tokio::task::spawn_blocking(move || desk.withdraw(&id, &why)).await;
+        if let Ok(Err(error)) = withdrawn {
+            tracing::info!(%error, "an ask was not withdrawn");
+        }
+    }
+
     /// Makes the open tasks of an agent nobody's.
     pub async fn release(&self, roll: &Roll, name: &AgentName, agent: &Agent) -> Vec<Task> {
         let (store, dir, name) = (self.store(), roll.dir.clone(), name.clone());
@@ -314,6 +323,8 @@ impl Team {
         let status = if why.is_empty() { "completed" } else { "killed" };
         agent.tell(Fact::AgentEnded { status: status.to_owned(), why: why.to_owned() });
         let released = self.release(roll, name, agent).await;
+        // From here on nobody of this name joins before all of the old one is gone.
+        let _in_turn = self.joining.lock().await;
         let (store, dir, of) = (self.store(), roll.dir.clone(), name.clone());
         let gone = tokio::task::spawn_blocking(move || store.rosters().leave(&dir, &of)).await;
         if let Ok(Err(error)) = gone {
@@ -321,7 +332,7 @@ impl Team {
         }
         agent.tell(Fact::MemberLeft { name: name.clone() });
         plan::forget(self, member).await;
-        self.solo.leave(&agent.cx.me);
+        self.solo.forget(&agent.cx.me);
         let tree = member.worktree.lock().unwrap_or_else(PoisonError::into_inner).take();
         let mut about = words::terminated(name, why, &released);
         if let Some(tree) = tree {
@@ -421,6 +432,9 @@ impl Crew for Team {
     }
 
     fn delivered(&self, to: &AgentId, mail: Vec<MessageId>) {
+        if let Some(agent) = self.solo.agent(to) {
+            agent.planning().unheard.take_if(|answer| mail.contains(answer));
+        }
         if let Some(roll) = self.roll() {
             roll.post.mark(&to.name, mail);
         }
@@ -428,6 +442,17 @@ impl Crew for Team {
 
     fn has_begun(&self, by: &AgentId, use_id: &str) -> bool {
         self.solo.has_begun(by, use_id)
+    }
+
+    fn may_leave_behind(&self, by: &AgentId) -> bool {
+        self.member_of(by).is_none()
+    }
+
+    fn spoke(&self, by: &AgentId, words: &str) {
+        let member = self.roll().and_then(|roll| roll.member(&by.name));
+        if let Some(member) = member.filter(|member| member.agent.cx.me == *by) {
+            member.deeds().spoke(words);
+        }
     }
 
     fn task_changed(&self, by: &AgentId, task: Option<&Task>) {

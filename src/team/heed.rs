@@ -93,11 +93,16 @@ fn errand(team: &Team, roll: &Arc<Roll>, mail: MessageId, wanted: Wanted) -> Hee
     let (roll, under_way, closed) = (Arc::clone(roll), roll.errand(), roll.post.closed.clone());
     let work = async move {
         let answering = async {
-            match &wanted {
-                Wanted::Plan(request) => plan::judge(&team, &roll, request).await,
+            let is_over = match &wanted {
+                Wanted::Plan(request) => {
+                    plan::judge(&team, &roll, request).await;
+                    true
+                }
                 Wanted::Leave(request) => permits::judge(&team, &roll, request).await,
+            };
+            if is_over {
+                roll.post.mark(&AgentName::lead(), vec![mail]);
             }
-            roll.post.mark(&AgentName::lead(), vec![mail]);
         };
         tokio::select! {
             () = answering => {}

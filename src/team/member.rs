@@ -117,17 +117,21 @@ pub async fn live(
     mut talk: Talk,
     due: bool,
 ) {
-    let mut due = due || !talk.pending.uses.is_empty();
+    let mut due = due || talk.is_due();
+    talk.held = false;
     if !due {
         activity::note(team.office(), &roll, &member.name, Activity::Idle);
+        // What it had begun when the program ended is still its own.
+        if team.policy.auto_claim {
+            ask_about_task(&team, &roll, &member).await;
+        }
         member.working.store(false, Ordering::SeqCst);
-        roll.post.moved();
+        roll.is_free(&member.name);
     }
     loop {
         if !due && !wait(&roll, &member, &mut talk).await {
             break;
         }
-        due = false;
         let outcome = handle(&team, &roll, &member, &mut talk).await;
         if member.is_leaving() || member.agent.life.is_cancelled() {
             break;
@@ -139,9 +143,15 @@ pub async fn live(
             due = true;
             continue;
         }
-        // What came meanwhile is answered before anybody is told that there is nothing to do.
-        if !member.agent.queue.is_empty() && outcome.end == End::Done {
-            due = true;
+        // What came meanwhile is answered before anybody is told that there is nothing to do. Of
+        // one who was interrupted that is only what the person said.
+        let queue = &member.agent.queue;
+        due = match outcome.end {
+            End::Done => !queue.is_empty(),
+            End::Interrupted => queue.has_words(),
+            End::MaxTurns | End::Budget { .. } | End::OverBudget(_) | End::Failed(_) => false,
+        };
+        if due {
             continue;
         }
         rest(&team, &roll, &member, &outcome).await;

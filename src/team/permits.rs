@@ -201,18 +201,20 @@ fn verdict(answer: PermissionResponse) -> Verdict {
 /// How the ids of asks begin that came by mail, so that none can take the place of another.
 const BY_MAIL: &str = "mail-";
 
-/// Has the person judge what a member of another process asks, and mails the verdict.
-pub async fn judge(team: &Team, roll: &Arc<Roll>, request: &PermissionRequest) {
+/// Has the person judge what a member of another process asks, and mails the verdict. `false`
+/// where it stays open, and its mail unread.
+pub async fn judge(team: &Team, roll: &Arc<Roll>, request: &PermissionRequest) -> bool {
     let name = &request.agent_id;
-    let (Ok(roster), Some(lead)) = (roster(team, roll).await, team.lead()) else { return };
+    let (Ok(roster), Some(lead)) = (roster(team, roll).await, team.lead()) else { return true };
     let Some(entry) = roster.member(name).filter(|entry| !entry.name.is_lead()) else {
         let text = format!("{name} asks for something and is no member of the team.");
         lead.notice(Level::Warning, text);
-        return;
+        return true;
     };
-    // It is brought back by this very process, and asks at the desk.
+    // It is brought back by this very process, and asks at the desk. Its mail is marked when that
+    // is settled; where nothing goes by mail, nobody reads it.
     if entry.backend_type.as_deref() == Some("in-process") {
-        return;
+        return !(team.policy.asks_by_mail && is_open(team, &request.request_id).await);
     }
     let asker = AgentId::new(name, &roll.name);
     let suggestions: Vec<Suggestion> =
@@ -241,17 +243,25 @@ pub async fn judge(team: &Team, roll: &Arc<Roll>, request: &PermissionRequest) {
     };
     let views = lead.views.subscribe();
     let verdict = team.office().desk.raise(ask, &|| None, views, &Stop::new()).await;
-    let Some(outcome) = outcome(verdict, &request.input) else { return };
+    let Some(outcome) = outcome(verdict, &request.input) else { return true };
     let body = Body::PermissionResponse(PermissionResponse {
         request_id: request.request_id.clone(),
         outcome,
     });
     if is_answered(team, roll, name, &request.request_id).await {
-        return;
+        return true;
     }
     if let Err(error) = team.from_lead(roll, name, body, stamp()).await {
         lead.notice(Level::Error, format!("{name} could not be told the verdict: {error}"));
     }
+    true
+}
+
+/// Whether what went by mail under this id still waits at the desk.
+async fn is_open(team: &Team, id: &str) -> bool {
+    let desk = Arc::clone(&team.office().desk);
+    let open = tokio::task::spawn_blocking(move || desk.open_asks()).await;
+    matches!(open, Ok(Ok(open)) if open.asks.iter().any(|ask| request_id(ask) == id))
 }
 
 /// Whether the answer was sent before a restart.

@@ -17,7 +17,7 @@ use super::roll::Roll;
 use super::send::roster;
 use super::spawn::teammate_mode;
 use crate::agent::context::Agent;
-use crate::agent::planning::{how_to_plan, read_plan, write_plan};
+use crate::agent::planning::{Planning, how_to_plan, read_plan, write_plan};
 use crate::model::Stop;
 use crate::permission::view::{mode_name, mode_named};
 use crate::protocol::ask::{
@@ -265,11 +265,15 @@ async fn hand_in(
         let mode = mode_name(mode);
         return Output::text(format!("Your plan is approved. You are in mode `{mode}` now."));
     }
-    let open = agent.planning().request.clone();
+    let Planning { request: open, unheard, .. } = agent.planning().clone();
+    if unheard.is_some() {
+        let why = "Your plan has been answered. End your turn: the answer comes as a message.";
+        return Output::failed(why);
+    }
     if let Some(id) = open {
         match handed_in(team, roll, &id).await {
             Ok(Some(known)) if known.plan_content == text => return waits(&id, file),
-            Ok(Some(_)) => withdraw(team, &AskId::found(&id), "a newer plan took its place").await,
+            Ok(Some(_)) => team.withdraw(AskId::found(&id), "a newer plan took its place").await,
             Ok(None) => {}
             Err(why) => return Output::failed(why),
         }
@@ -373,6 +377,11 @@ pub async fn judge(team: &Team, roll: &Arc<Roll>, request: &PlanApprovalRequest)
         }
         (PlanJudge::Human | PlanJudge::Lead, None) => return,
     };
+    let rejected = |why: Option<String>| Answer {
+        approved: false,
+        words: why.unwrap_or_default(),
+        mode: Mode::Plan,
+    };
     let answer = match verdict {
         Verdict::Allow { input, grant, remark } => {
             let edited = edit(team, &file, input.as_ref()).await.unwrap_or_else(Some);
@@ -380,12 +389,8 @@ pub async fn judge(team: &Team, roll: &Arc<Roll>, request: &PlanApprovalRequest)
             let mode = granted_mode(grant.as_ref()).unwrap_or_else(|| lead_mode(team));
             Answer { approved: true, words: words.join(" "), mode }
         }
-        Verdict::Deny { why } | Verdict::Chose { text: why, .. } => {
-            Answer { approved: false, words: why.unwrap_or_default(), mode: Mode::Plan }
-        }
-        Verdict::Answered { .. } => {
-            Answer { approved: false, words: String::new(), mode: Mode::Plan }
-        }
+        Verdict::Deny { why } | Verdict::Chose { text: why, .. } => rejected(why),
+        Verdict::Answered { .. } => rejected(None),
         // Whoever asked does not wait any more.
         Verdict::Withdrawn { .. } => return,
     };
@@ -437,9 +442,8 @@ pub async fn answer_of_lead(
     let answer = Answer { approved, words, mode: lead_mode(team) };
     let sent = async {
         let request = handed_in(team, roll, id).await?;
-        let member = roll.member(to);
-        let waits =
-            member.is_none_or(|member| member.agent.planning().request.as_deref() == Some(id));
+        let asks = |member: Arc<Member>| member.agent.planning().request.as_deref() == Some(id);
+        let waits = roll.member(to).is_none_or(asks);
         let is_theirs = request.is_some_and(|request| request.from == *to);
         if !is_theirs || !waits || is_answered(team, roll, to, id).await? {
             return Err(format!("{to} waits for no answer to `{id}`"));
@@ -472,7 +476,8 @@ pub fn heard(team: &Team, agent: &Agent, message: &Message, answer: &PlanApprova
         if planning.request.as_deref() != Some(answer.request_id.as_str()) {
             return false;
         }
-        (planning.request, planning.answered) = (None, Some(id));
+        (planning.request, planning.unheard) = (None, Some(id.clone()));
+        planning.answered = Some(id);
     }
     if answer.approved {
         let wanted = answer.permission_mode.as_deref().and_then(mode_named);
@@ -487,14 +492,6 @@ pub async fn forget(team: &Team, member: &Member) {
     let open = member.agent.planning().request.take();
     if let Some(id) = open {
         keep(team, &member.agent).await;
-        withdraw(team, &AskId::found(&id), "the agent that asked has ended").await;
-    }
-}
-
-async fn withdraw(team: &Team, id: &AskId, why: &str) {
-    let (desk, id, why) = (Arc::clone(&team.office().desk), id.clone(), why.to_owned());
-    let withdrawn = tokio::task::spawn_blocking(move || desk.withdraw(&id, &why)).await;
-    if let Ok(Err(error)) = withdrawn {
-        tracing::info!(%error, "an ask was not withdrawn");
+        team.withdraw(AskId::found(&id), "the agent that asked has ended").await;
     }
 }

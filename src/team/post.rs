@@ -5,7 +5,7 @@
 //! enters a queue once, whichever way it was noticed, and counts as read only when it stands in
 //! the receiver's transcript.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{Notify, watch};
@@ -50,9 +50,28 @@ struct TrayState {
     carrying: bool,
     /// What entered the queue once, or stands in the transcript.
     known: HashSet<MessageId>,
+    /// What stood in the transcript when the reader came back.
+    earlier: HashSet<MessageId>,
+    /// Of what is known, what was marked: the file does not show it any more, and only one who
+    /// is just sending it could still announce it. The oldest first, and not for ever.
+    marked: VecDeque<MessageId>,
     /// What stands in the transcript and is not marked in the file yet.
     unmarked: HashSet<MessageId>,
     marking: bool,
+}
+
+/// As many marked messages are remembered, and as many wait in a tray; the rest is in the file.
+const MOST: usize = 1024;
+
+impl TrayState {
+    fn are_marked(&mut self, ids: HashSet<MessageId>) {
+        self.marked.extend(ids);
+        while self.marked.len() > MOST {
+            if let Some(oldest) = self.marked.pop_front() {
+                self.known.remove(&oldest);
+            }
+        }
+    }
 }
 
 impl Tray {
@@ -78,12 +97,31 @@ impl Tray {
 
     /// Whether this message is new to the reader; from now on it is not.
     pub fn is_new(&self, id: &MessageId) -> bool {
-        self.state().known.insert(id.clone())
+        let mut state = self.state();
+        !state.earlier.contains(id) && state.known.insert(id.clone())
     }
 
     /// These are known from an earlier life.
     pub fn knows(&self, ids: impl IntoIterator<Item = MessageId>) {
-        self.state().known.extend(ids);
+        self.state().earlier.extend(ids);
+    }
+
+    /// The file was read: what was marked long ago is in it no more, and need not be known.
+    pub fn has_seen(&self, unread: &[Message]) {
+        let mut state = self.state();
+        if !state.earlier.is_empty() {
+            let unread: HashSet<MessageId> = unread.iter().map(Message::id).collect();
+            state.earlier.retain(|id| unread.contains(id));
+        }
+    }
+
+    /// The file could not be read: it is tried again.
+    pub fn look_again(&self) {
+        self.state().look = true;
+    }
+
+    pub fn wants_look(&self) -> bool {
+        self.state().look
     }
 
     /// The reader could not take it: it stays for its next life.
@@ -229,7 +267,13 @@ impl Post {
     /// Wakes the receiver of a message that is on disk.
     pub fn announce(&self, to: &AgentName, message: &Message) {
         if let Some(tray) = self.trays().get(&InboxStem::of(to)) {
-            tray.state().new.push(message.clone());
+            let mut state = tray.state();
+            match state.new.len() < MOST {
+                true => state.new.push(message.clone()),
+                // It is in the file, and is found there.
+                false => state.look = true,
+            }
+            drop(state);
             tray.bell.notify_one();
         }
         self.moved();
@@ -247,6 +291,10 @@ impl Post {
         {
             let mut state = tray.state();
             state.unmarked.extend(mail);
+            if state.look {
+                // There is room for what waits in the file.
+                tray.bell.notify_one();
+            }
             if std::mem::replace(&mut state.marking, true) {
                 return;
             }
@@ -266,9 +314,12 @@ impl Post {
                 std::mem::take(&mut state.unmarked)
             };
             let marked = self.store.mail(&self.team).mark_read(name, &Which::These(&these));
-            if let Err(error) = marked {
+            match marked {
+                Ok(_) => tray.state().are_marked(these),
                 // They stand in the transcript, so they are not delivered again.
-                tracing::warn!(%error, agent = %name, "mail could not be marked as read");
+                Err(error) => {
+                    tracing::warn!(%error, agent = %name, "mail could not be marked as read");
+                }
             }
         }
         self.moved();

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use super::activity::Activities;
 use super::member::Member;
@@ -12,6 +13,9 @@ use crate::agent::context::Agent;
 use crate::protocol::event::Level;
 use crate::protocol::ids::{AgentName, TeamDir, TeamName};
 use crate::protocol::message::Message;
+
+/// How soon an inbox that could not be read is tried again.
+const TRY_AGAIN: Duration = Duration::from_secs(1);
 
 pub struct Roll {
     pub name: TeamName,
@@ -130,20 +134,37 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Carries the mail of one reader from its tray into its queue, until it ends.
 pub async fn carry(post: Arc<Post>, name: AgentName, agent: Arc<Agent>, sort: Sorter) {
     let tray = post.tray(&name);
+    // Whether it is known that the file cannot be read.
+    let mut trouble = false;
     loop {
-        let (mut mail, look) = tray.take();
+        let (pushed, look) = tray.take();
+        let mut mail = Vec::new();
         if look {
             let (reader, name) = (Arc::clone(&post), name.clone());
             match tokio::task::spawn_blocking(move || reader.unread(&name)).await {
-                Ok(Ok(unread)) => mail.extend(unread),
-                Ok(Err(error)) => {
-                    let text = format!("The mail of {} cannot be read: {error}", agent.cx.me.name);
-                    agent.notice(Level::Warning, text);
+                Ok(Ok(unread)) => {
+                    tray.has_seen(&unread);
+                    trouble = false;
+                    mail = unread;
                 }
-                Err(_) => {}
+                Ok(Err(error)) => {
+                    if !std::mem::replace(&mut trouble, true) {
+                        let me = &agent.cx.me.name;
+                        let text = format!("The mail of {me} cannot be read: {error}");
+                        agent.notice(Level::Warning, text);
+                    }
+                    tray.look_again();
+                }
+                Err(_) => tray.look_again(),
             }
         }
-        for message in mail {
+        // What was pushed is in the file, too, and stands there in its order.
+        for message in mail.into_iter().chain(pushed) {
+            if !agent.queue.has_room() {
+                // The rest stays in the file until some of it has been heard.
+                tray.look_again();
+                break;
+            }
             let id = message.id();
             if tray.is_new(&id) && !sort(&message, &agent) {
                 tray.put_back(&id);
@@ -153,6 +174,7 @@ pub async fn carry(post: Arc<Post>, name: AgentName, agent: Arc<Agent>, sort: So
         post.moved();
         tokio::select! {
             () = tray.rung() => {}
+            () = tokio::time::sleep(TRY_AGAIN), if tray.wants_look() => {}
             () = agent.life.cancelled() => return,
             () = post.closed.cancelled() => return,
         }

@@ -14,8 +14,13 @@ use crate::protocol::ask::{Ask, Choice, Judge, Question, Reason, Risk, Verdict};
 use crate::protocol::event::{Fact, Level};
 use crate::protocol::ids::{AgentName, AskId};
 use crate::protocol::message::{Body, ShutdownApproved, ShutdownRejected, ShutdownRequest};
+use crate::protocol::time::Stamp;
+use crate::store::StoreError;
 use crate::store::mailbox::stamp;
 use crate::tools::Output;
+
+/// How the ids of questions about a teammate that does not answer begin.
+const NO_ANSWER: &str = "no-answer-";
 
 /// A request that waits for its answer.
 #[derive(Debug, Clone)]
@@ -49,11 +54,7 @@ pub async fn request(
         reason,
         timestamp: at.to_string(),
     });
-    let answered = Stop::new();
-    let request = Request { id: id.clone(), answered: answered.clone() };
-    if let Some(before) = roll.requests().insert(to.clone(), request) {
-        before.answered.cancel();
-    }
+    let answered = expect(roll, to, id.clone());
     let (post, lead, receiver) = (Arc::clone(&roll.post), team.office().lead(), to.clone());
     let sent = tokio::task::spawn_blocking(move || {
         post.send_body(&lead, &AgentName::lead(), &receiver, &body, at)
@@ -91,7 +92,7 @@ async fn deny_asks(team: &Team, member: &Member) {
                 tracing::info!(%error, "an ask was settled elsewhere");
             }
         }
-        Ok::<(), crate::store::StoreError>(())
+        Ok::<(), StoreError>(())
     });
     if let Ok(Err(error)) = denied.await {
         tracing::warn!(%error, "asks of a teammate that should end");
@@ -99,36 +100,44 @@ async fn deny_asks(team: &Team, member: &Member) {
 }
 
 /// Sees to it that a request does not stay unanswered for ever.
-fn watch(team: &Team, roll: &Arc<Roll>, member: &Arc<Member>, answered: Stop) {
+pub fn watch(team: &Team, roll: &Arc<Roll>, member: &Arc<Member>, answered: Stop) {
     let Some(team) = team.own() else { return };
     let office = Arc::clone(team.office());
     let (roll, member) = (Arc::clone(roll), Arc::clone(member));
-    let life = member.agent.life.clone();
+    let over = member.agent.life.child_token();
     let watching = async move {
+        let insisting = insist(&team, &member, &over);
+        tokio::pin!(insisting);
         tokio::select! {
-            () = answered.cancelled() => {}
-            () = life.cancelled() => {}
-            () = insist(&team, &member) => {}
+            () = answered.cancelled() => {
+                // What the person was asked is taken back; only then it is over.
+                over.cancel();
+                insisting.await;
+            }
+            () = &mut insisting => {}
         }
         roll.post.moved();
     };
     office.tasks.spawn(super::crew::until_abandoned(&office, watching));
 }
 
-async fn insist(team: &Team, member: &Member) {
+/// Waits for an answer, then has somebody decide, until it is over.
+async fn insist(team: &Team, member: &Member, over: &Stop) {
     let patience = team.policy.shutdown_patience;
     let name = &member.name;
-    loop {
-        tokio::time::sleep(patience).await;
+    let waited = async |time| over.run_until_cancelled(tokio::time::sleep(time)).await.is_some();
+    while waited(patience).await {
         if !team.policy.attended {
-            tokio::time::sleep(patience).await;
+            if !waited(patience).await {
+                return;
+            }
             member.agent.notice(
                 Level::Warning,
                 format!("{name} did not answer the request to end and is stopped."),
             );
             return member.stop("it did not answer the request to end");
         }
-        match decide(team, member, patience).await {
+        match decide(team, member, patience, over).await {
             Decision::Wait => {}
             Decision::Interrupt => {
                 member.agent.queue.interrupt();
@@ -145,7 +154,7 @@ enum Decision {
 }
 
 /// Asks the person what to do with a teammate that does not answer.
-async fn decide(team: &Team, member: &Member, waited: Duration) -> Decision {
+async fn decide(team: &Team, member: &Member, waited: Duration, over: &Stop) -> Decision {
     let choice = |label: &str, description: &str| Choice {
         label: label.to_owned(),
         description: Some(description.to_owned()),
@@ -154,7 +163,7 @@ async fn decide(team: &Team, member: &Member, waited: Duration) -> Decision {
     let (agent, seconds) = (&member.agent, waited.as_secs());
     let at = stamp();
     let ask = Ask {
-        id: AskId::found(&format!("no-answer-{}@{}", at.millis(), agent.cx.me)),
+        id: AskId::found(&format!("{NO_ANSWER}{}@{}", at.millis(), agent.cx.me)),
         rev: 1,
         chain: agent.cx.chain.clone(),
         color: agent.cx.color.clone(),
@@ -179,13 +188,83 @@ async fn decide(team: &Team, member: &Member, waited: Duration) -> Decision {
         scopes: Vec::new(),
     };
     let views = agent.views.subscribe();
-    match team.office().desk.raise(ask, &|| None, views, &agent.life).await {
+    match team.office().desk.raise(ask, &|| None, views, over).await {
         Verdict::Chose { choice: 1, .. } => Decision::Interrupt,
         Verdict::Chose { choice: 2, .. } | Verdict::Allow { .. } => Decision::Stop,
         Verdict::Chose { .. }
         | Verdict::Deny { .. }
         | Verdict::Answered { .. }
         | Verdict::Withdrawn { .. } => Decision::Wait,
+    }
+}
+
+/// How a teammate that comes back stands to the newest request to end in its inbox.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Standing {
+    /// There is none, or it refused.
+    Stays,
+    /// This one waits for its answer.
+    Asked(String),
+    /// It had agreed, and was only not gone yet.
+    Agreed,
+}
+
+/// Finds the newest request to end a teammate, and what it answered, in an earlier process.
+pub async fn standing(team: &Team, roll: &Roll, name: &AgentName) -> Result<Standing, String> {
+    let (store, dir, of) = (team.store(), roll.dir.clone(), name.clone());
+    let read = tokio::task::spawn_blocking(move || {
+        let mail = store.mail(&dir);
+        let asked = mail.read(&of)?.messages.into_iter().rev().find_map(|message| {
+            let body = message.body();
+            let Body::ShutdownRequest(request) = body else { return None };
+            message.from.is_lead().then_some((request.request_id, message.timestamp))
+        });
+        let Some((id, at)) = asked else { return Ok(Standing::Stays) };
+        // Of an earlier teammate of this name.
+        let joined = store.rosters().team(&dir)?.member(&of).map_or(0, |entry| entry.joined_at);
+        if Stamp::parse(&at).is_some_and(|at| at.millis() < joined) {
+            return Ok(Standing::Stays);
+        }
+        let lead = mail.read(&AgentName::lead())?.messages;
+        let answers = lead.into_iter().filter(|message| message.from == of);
+        let answer = answers.rev().find_map(|message| match message.body() {
+            Body::ShutdownApproved(answer) if answer.request_id == id => Some(Standing::Agreed),
+            Body::ShutdownRejected(answer) if answer.request_id == id => Some(Standing::Stays),
+            Body::ShutdownApproved(_)
+            | Body::ShutdownRejected(_)
+            | Body::Plain(_)
+            | Body::TaskAssignment(_)
+            | Body::IdleNotification(_)
+            | Body::ShutdownRequest(_)
+            | Body::PlanApprovalRequest(_)
+            | Body::PlanApprovalResponse(_)
+            | Body::PermissionRequest(_)
+            | Body::PermissionResponse(_)
+            | Body::Unknown { .. } => None,
+        });
+        Ok(answer.unwrap_or(Standing::Asked(id)))
+    });
+    let read: Result<Standing, StoreError> = read.await.map_err(|error| error.to_string())?;
+    read.map_err(|error| error.to_string())
+}
+
+/// Expects the answer to a request; the stop is cancelled by it.
+pub fn expect(roll: &Roll, name: &AgentName, id: String) -> Stop {
+    let answered = Stop::new();
+    let request = Request { id, answered: answered.clone() };
+    if let Some(before) = roll.requests().insert(name.clone(), request) {
+        before.answered.cancel();
+    }
+    answered
+}
+
+/// Takes back what the person was asked in an earlier process about those who do not answer.
+pub async fn withdraw_questions(team: &Team) {
+    let desk = Arc::clone(&team.office().desk);
+    let open = tokio::task::spawn_blocking(move || desk.open_asks()).await;
+    let Ok(Ok(open)) = open else { return };
+    for ask in open.asks.into_iter().filter(|ask| ask.id.as_str().starts_with(NO_ANSWER)) {
+        team.withdraw(ask.id, "the program was started again").await;
     }
 }
 

@@ -14,12 +14,12 @@ use crate::agent::context::{Agent, Talk};
 use crate::agent::definition::{Definition, Isolation};
 use crate::agent::planning::{give_plan, how_to_plan, plan_path};
 use crate::agent::prompt::Reader;
-use crate::agent::route::{Route, route};
+use crate::agent::route::{Route, TEAMMATE, route};
 use crate::agent::spawn::make_worktree;
 use crate::permission::Seat;
 use crate::protocol::content::ChatMessage;
 use crate::protocol::event::{AgentAbout, Fact, Level};
-use crate::protocol::ids::{AgentId, AgentName, MessageId, TeamName};
+use crate::protocol::ids::{AgentId, AgentName, MessageId, TaskId, TeamName};
 use crate::protocol::json::Json;
 use crate::protocol::message::Message;
 use crate::protocol::op::{Mode, When};
@@ -32,6 +32,9 @@ use crate::tools::registry::{Limits as ToolLimits, Role};
 use crate::tools::seen::ReadCache;
 use crate::tools::{Call, Crew, Output};
 use crate::worktree::Worktree;
+
+/// The member of its meta file that says how many answers a turn of it may take.
+pub const MAX_TURNS: &str = "maxTurns";
 
 /// What a teammate is when nobody says.
 pub const GENERAL: &str = "general-purpose";
@@ -159,6 +162,7 @@ pub async fn teammate(team: &Team, use_id: &str, wish: &Wish) -> Result<Entry, S
         talk: Talk::default(),
         first: Some(first),
         known: Vec::new(),
+        task: None,
     };
     begin(team, &roll, &entry, agent, tree, start);
     Ok(entry)
@@ -349,6 +353,8 @@ pub struct Starting<'a> {
     pub first: Option<ChatMessage>,
     /// Mail that it has had.
     pub known: Vec<MessageId>,
+    /// The task that it had begun.
+    pub task: Option<TaskId>,
 }
 
 /// Sets a teammate to work.
@@ -376,6 +382,7 @@ pub fn begin(
         depth: agent.birth.depth,
     };
     agent.tell(Fact::AgentStarted { about: Box::new(about) });
+    agent.tell_of_gear();
     agent.tell(Fact::MemberJoined { member: Box::new(entry.clone()) });
     if let Err(error) = write_meta(team, &agent, entry, tree.as_ref()) {
         agent.notice(Level::Warning, format!("It cannot be continued later: {error}"));
@@ -396,6 +403,7 @@ pub fn begin(
     tray.knows(start.known);
     tray.look();
     let member = Arc::new(Member::new(entry.name.clone(), Arc::clone(&agent), tray, tree));
+    *member.claimed() = start.task.map(|task| (task, false));
     roll.enter(&member);
     let read = team.read_for(roll, entry.name.clone(), &agent);
     office.tasks.spawn(until_abandoned(&office, read));
@@ -413,7 +421,10 @@ fn write_meta(
     let meta = born::Meta { name: Some(entry.name.as_str()), parent: &lead, worktree: tree };
     let mut meta = born::meta(agent, &meta);
     if let Some(members) = meta.as_object_mut() {
-        members.insert("taskKind".to_owned(), json!("in_process_teammate"));
+        members.insert("taskKind".to_owned(), json!(TEAMMATE));
+        if let Some(rounds) = agent.limits.rounds {
+            members.insert(MAX_TURNS.to_owned(), json!(rounds));
+        }
         members.insert("teamName".to_owned(), Value::from(agent.cx.me.team.to_string()));
         members.insert("color".to_owned(), json!(entry.color));
         members.insert("planModeRequired".to_owned(), json!(entry.plan_mode_required));

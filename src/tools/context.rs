@@ -113,6 +113,14 @@ pub trait Crew: Send + Sync {
     /// Mail that stands in an agent's transcript from now on.
     fn delivered(&self, to: &AgentId, mail: Vec<MessageId>);
 
+    /// Whether what an agent starts may go on behind its back.
+    fn may_leave_behind(&self, _by: &AgentId) -> bool {
+        true
+    }
+
+    /// An agent answered without calling anything: its last words, unless more comes in.
+    fn spoke(&self, _by: &AgentId, _words: &str) {}
+
     /// A task changed, or is gone: somebody may wait for that.
     fn task_changed(&self, by: &AgentId, task: Option<&Task>);
 

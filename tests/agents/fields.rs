@@ -180,6 +180,12 @@ fn mistakes_are_named_with_their_line_and_what_was_expected() {
         ("mcpServers: [7]", "4:14", "each of `mcpServers` must be a name"),
         ("mcpServers: {a: b}", "4:17", "the settings of the server `a` must be a mapping"),
         ("hooks: [Stop]", "4:8", "`hooks` must be a mapping of events, not a list"),
+        ("hooks: {Stop: x}", "4:15", "the hooks for `Stop` make no sense"),
+        (
+            "hooks:\n  Stop: []\n  PreToolUse: [{ matcher: '(', hooks: [] }]",
+            "6:15",
+            "`(` matches no",
+        ),
         ("initialPrompt: [x]", "4:16", "`initialPrompt` must be text, not a list"),
         ("name: b", "4:1", "`name` is here twice (the first one is in line 2)"),
         ("color: [", "", "this is not YAML"),
@@ -225,12 +231,13 @@ fn what_is_missing_is_named_and_all_mistakes_at_once() {
 }
 
 #[test]
-fn an_unknown_field_or_colour_is_a_warning_only() {
-    let text = "---\nname: a\ndescription: d\ntool: Read\ncolor: mauve\n---\n";
+fn an_unknown_field_colour_or_hook_is_a_warning_only() {
+    let text = "---\nname: a\ndescription: d\ntool: Read\ncolor: mauve\nhooks: {Dusk: []}\n---\n";
     let read = read_file_text(text, &Source::User);
     assert_eq!(read.definitions.len(), 1);
     let said: Vec<String> = read.problems.iter().map(ToString::to_string).collect();
-    assert_eq!(said.len(), 2, "{said:?}");
+    assert_eq!(said.len(), 3, "{said:?}");
+    assert!(said[2].contains("6:9: warning: hooks for `Dusk` do not run here"), "{said:?}");
     assert!(said[0].contains("4:1: warning: no field is called `tool` (did you mean `tools`?)"));
     assert!(said[1].contains("5:8: warning: no colour is called `mauve`"), "{said:?}");
 }

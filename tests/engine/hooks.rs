@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::{Value, json};
 
-use crate::support::rig::{Ran, Rig};
+use crate::support::rig::{Ran, Rig, alive, until};
 
 const BOOK: &str = "engine/hooks";
 const FREE: [&str; 2] = ["--permission-mode", "bypassPermissions"];
@@ -143,4 +143,49 @@ fn a_lead_is_watched_over_too_and_so_is_its_fork() {
         // A lead is no subagent.
         assert_eq!(told(&rig, "stop").len(), usize::from(prompt == "fork"), "{prompt}");
     }
+}
+
+#[test]
+fn an_interrupt_ends_a_hook_and_the_tool_does_not_run() {
+    let rig = Rig::on(BOOK);
+    of_user(&rig, &hook("PreToolUse", "*", "echo $$ > pid; sleep 600; exit 0"));
+    let mut going = rig.driven(&[&["--agent", "guard"], &FREE[..]].concat());
+    going.say("alone");
+    let pid = until("a pid", || Some(rig.read("pid")).filter(|text| text.ends_with('\n')));
+    assert!(alive(pid.trim()));
+    going.granted(&json!({ "subtype": "interrupt" }));
+    assert_eq!(going.line("result")["subtype"], "error_during_execution");
+    assert!(!alive(pid.trim()));
+    let ran = going.end().code(130);
+    assert!(!rig.project.join("forbidden").exists());
+    let results = ran.results("team-lead");
+    assert!(results[0].1 && results[0].0.contains("Interrupted"), "{results:?}");
+    assert_eq!(notices(&ran, "The hook"), 0, "{ran:?}");
+}
+
+/// What a teammate is made of counts for it as for everyone else.
+#[test]
+fn a_teammate_is_watched_over_too() {
+    let rig = Rig::on(BOOK);
+    let before = script(&rig, "pre", "echo \"$input\" | grep -q forbidden", "not that file");
+    let fields = "memory: project\nskills: [tidy]\n";
+    let text = guard(&hook("PreToolUse", "Bash", &before)).replacen(
+        "hooks:",
+        &format!("{fields}hooks:"),
+        1,
+    );
+    let dir = rig.user().join(".claude/agents");
+    fs::create_dir_all(&dir).unwrap();
+    fs::write(dir.join("guard.md"), text).unwrap();
+    rig.write(
+        ".claude/skills/tidy/SKILL.md",
+        "---\nname: tidy\ndescription: d\n---\nSKILL-WORDS\n",
+    );
+    let served = rig.serve();
+    let ran = rig.ask(&served, &[&["-p", "team"], &FREE[..]].concat()).code(0);
+    assert!(!rig.project.join("forbidden").exists(), "{ran:?}");
+    assert_eq!(rig.read("log"), "one\n", "{ran:?}");
+    let first = served.of("mate")[0]["request"].clone();
+    let system = first["system"].to_string();
+    assert!(system.contains("SKILL-WORDS") && system.contains("# Your memory"), "{system}");
 }

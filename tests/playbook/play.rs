@@ -201,6 +201,24 @@ async fn text_before_a_call_counts_only_beside_its_result() {
     assert_eq!(talk.told("go").await, "a second go");
 }
 
+#[tokio::test]
+async fn a_result_can_be_told_by_its_words() {
+    let model = strict(turns(
+        "- {when: {user: go}, repeat: true, call: [{tool: Bash}]}\n\
+         - {when: {error_of: Bash, matching: 'not allow'}, repeat: true, say: 'forbidden'}\n\
+         - {when: {result_of: Bash, matching: 'FAIL (?<which>\\w+)'}, say: 'repaired {{which}}'}\n\
+         - {when: {result_of: Bash}, repeat: true, say: 'fine'}",
+    ));
+    let mut talk = Talk::new(&model, caller("me"));
+    for (words, wanted) in
+        [("all ok", "fine"), ("FAIL total", "repaired total"), ("FAIL x", "fine")]
+    {
+        let call = calls(&talk.hear(ChatMessage::user("go")).await);
+        let result = ChatMessage::results(vec![Block::tool_result(&call[0].0, words)]);
+        assert_eq!(said(&talk.hear(result).await), wanted, "{words}");
+    }
+}
+
 /// What may be said to the actor of the next test.
 const LINES: [&str; 6] = ["a", "b", "ab", "c", "nothing", "a c"];
 

@@ -1,5 +1,7 @@
 //! Budgets: told when nearly spent, asked when spent, and the end where nobody can be asked.
 
+use std::fs;
+
 use serde_json::Value;
 
 use super::stage::{Stage, notices};
@@ -67,6 +69,58 @@ fn what_was_given_holds_after_a_restart() {
     assert_eq!(third["question"]["limit"], 60.0, "nobody is asked anew, and both yes count");
     stage.deny(&third, "Enough");
     going.end().code(0);
+}
+
+#[test]
+fn money_is_counted_across_restarts() {
+    let settings = r#"{"budgets": {"agent": {"usd": 0.05}}}"#;
+    let stage = Stage::with_settings("budget.yaml", settings);
+    let config = stage.rig.user().join(".config/quarterdeck");
+    fs::create_dir_all(&config).unwrap();
+    let price = "{ input = 1.0, output = 1.0, cache_write = 1.0, cache_read = 1.0 }";
+    let models = format!("[models.\"rehearsal/demo\"]\nprice = {price}\n");
+    fs::write(config.join("models.toml"), models).unwrap();
+    let going = stage.waiting(&["-p", "go"]);
+    let first = stage.ask(is_budget);
+    let question = &first["question"];
+    assert_eq!((&question["what"], &question["limit"]), (&"usd".into(), &0.05.into()));
+    let used = question["used"].as_f64().unwrap();
+    assert!(used >= 0.05, "{used}");
+    going.kill();
+    // The same question, with the same money spent, waits for its answer.
+    let going = stage.waiting(&["-c", "-p", "on"]);
+    stage.until("fred to go on", "fred", |fred| fred.in_turn && fred.open_asks.len() == 1);
+    assert_eq!(stage.ask(is_budget)["id"], first["id"]);
+    stage.approve(&first, &[]);
+    let second = stage.ask(|ask| is_budget(ask) && ask["id"] != first["id"]);
+    let limit = second["question"]["limit"].as_f64().unwrap();
+    assert!((limit - used - 0.05).abs() < 1e-9, "{second}");
+    stage.deny(&second, "Enough");
+    going.end().code(0);
+}
+
+#[test]
+fn time_goes_on_where_it_stood_after_a_restart() {
+    let settings = r#"{"budgets": {"agent": {"minutes": 0.005}}}"#;
+    let stage = Stage::with_settings("budget.yaml", settings);
+    let going = stage.waiting(&["-p", "go"]);
+    let first = stage.ask(is_budget);
+    assert_eq!(first["question"]["what"], "minutes");
+    let used = first["question"]["used"].as_f64().unwrap();
+    assert!(used >= 0.005, "{used}");
+    stage.deny(&first, "Enough");
+    let ran = going.end().code(0);
+    assert!(notices(&ran).iter().any(|text| text.contains("fred has used")), "{ran:?}");
+    let state: Value = {
+        let session = stage.rig.session();
+        let path = stage.rig.home().join(format!("quarterdeck/sessions/{session}/state.json"));
+        serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+    };
+    let seconds = &state["purse"]["agents"];
+    let fred = seconds.as_object().unwrap().iter().find(|(name, _)| name.starts_with("fred@"));
+    let fred = fred.unwrap().1.as_f64().unwrap();
+    assert!(fred >= used * 60.0, "{state}");
+    assert!(state["purse"]["time"].as_f64().unwrap() >= fred, "{state}");
 }
 
 #[test]

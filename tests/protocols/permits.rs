@@ -172,3 +172,29 @@ fn without_anybody_the_policy_answers_and_nothing_goes_by_mail() {
     assert_eq!((stage.count("dora."), stage.count("emil.")), (1, 1));
     assert_eq!(stage.bodies("team-lead", "permission_request"), []);
 }
+
+#[test]
+fn what_went_by_mail_stays_unread_over_a_restart_until_it_is_settled() {
+    let stage = Stage::new("asks.yaml");
+    let going = stage.held("one", &[]);
+    let ask = stage.ask(|_| true);
+    until("the request", || {
+        (!stage.bodies("team-lead", "permission_request").is_empty()).then_some(())
+    });
+    going.kill();
+    let mut going = stage.held("on", &["-c"]);
+    stage.until("dora to go on", "dora", |dora| dora.in_turn && dora.open_asks.len() == 1);
+    stage.until("the lead to have read its mail", "team-lead", |lead| {
+        !lead.in_turn && lead.turn_since.is_some()
+    });
+    let requests = stage.bodies("team-lead", "permission_request");
+    assert_eq!(requests.len(), 1, "it is not sent again: {requests:?}");
+    assert!(!requests[0].1, "it waits");
+    stage.approve(&ask, &[]);
+    until("it to be read", || {
+        stage.bodies("team-lead", "permission_request").iter().all(|(_, read)| *read).then_some(())
+    });
+    going.close_input();
+    going.end().code(0);
+    assert_eq!(stage.count("dora."), 1);
+}

@@ -54,7 +54,7 @@ fn without_auto_claim_a_task_stays_nobodys() {
     let ask = stage.ask(|_| true);
     stage.rig.quarterdeck(&["task", "add", "crew", "Sweep"]).code(0);
     stage.approve(&ask, &[]);
-    stage.until("dora to be idle", "dora", |dora| !dora.in_turn && dora.open_asks == 0);
+    stage.until("dora to be idle", "dora", |dora| !dora.in_turn && dora.open_asks.is_empty());
     going.close_input();
     going.end().code(0);
     let tasks = stage.rig.quarterdeck(&["--json", "task", "list", "crew"]).code(0).stdout;

@@ -488,6 +488,7 @@ pub fn indented(text: &str, by: usize) -> String {
 
 /// Whether a process runs; one that only waits to be collected does not.
 pub fn alive(pid: &str) -> bool {
+    assert!(pid.parse::<u32>().is_ok(), "`{pid}` is no process");
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit(')').next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with(" Z"))
 }

@@ -66,6 +66,15 @@ async fn a_model_that_fails_for_good() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_conversation_that_does_not_fit_even_when_it_is_shortened() {
+    let message = "prompt is too long: 210000 tokens".to_owned();
+    breaks("prompt is too long", move |_| {
+        vec![Part::Fail(ModelError::ContextTooLong { message: message.clone() })]
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_model_that_panics() {
     breaks("it broke down", |_| vec![Part::Panic]).await;
 }

@@ -47,26 +47,53 @@ fn suspend(child: &mut Child) {
     ended(child);
 }
 
+/// Ends a run in one way or the other, a moment later.
+fn cut_off(child: &mut Child, dice: &mut Dice, open: usize) {
+    std::thread::sleep(Duration::from_millis(dice.below(60)));
+    // Without an open question an interrupt ends the run and its team for good.
+    match dice.below(2) == 0 && open > 1 {
+        true => suspend(child),
+        false => kill(child),
+    }
+}
+
 #[test]
 fn every_question_is_answered_once_across_restarts() {
-    let (mates, each, restarts) = if soak() { (20, 5, 12) } else { (4, 2, 3) };
-    let call = |number: usize| {
-        format!(
-            "{{ tool: Bash, input: {{ command: \"echo {{{{me}}}} {number} >> ran\", description: d }} }}"
-        )
+    let (mates, each, restarts) = if soak() { (20, 5, 16) } else { (4, 3, 4) };
+    // All of these are asked at once, and then one that leaves a trace.
+    let read = |number: usize| {
+        format!("          - {{ tool: Read, input: {{ file_path: \"../outside-{number}\" }} }}\n")
     };
-    let stage = Stage::new(&playbook(mates, (0..each).map(call)));
+    let reads: String = (0..each).map(read).collect();
+    let trace = "{ tool: Bash, input: { command: \"echo {{me}} >> ran\", description: d } }";
+    let stage = Stage::new(&playbook(
+        mates,
+        [reads.trim_start().trim_start_matches("- ").trim_end().to_owned(), trace.to_owned()]
+            .into_iter(),
+    ));
+    for number in 0..each {
+        fs::write(stage.project().join(format!("../outside-{number}")), "x").unwrap();
+    }
     let mut dice = Dice(0x1234_5678_9ABC_DEF1);
     let mut child = stage.start(&["-p", "go", "--on-ask", "wait"]);
-    let (mut left, mut allowed) = (restarts, BTreeSet::new());
-    let mut everyone = false;
+    let (mut left, mut allowed, mut most, mut there) = (restarts, BTreeSet::new(), 0, false);
     let deadline = Instant::now() + PATIENCE * if soak() { 10 } else { 1 };
     while child.try_wait().unwrap().is_none() {
         assert!(Instant::now() < deadline, "it does not come to an end");
         let open = stage.json(&["asks", "list", "latest"]).and_then(|it| it.as_array().cloned());
         let open = open.unwrap_or_default();
-        everyone |= open.len() == mates;
-        if open.is_empty() || !everyone {
+        most = most.max(open.len());
+        let askers: BTreeSet<String> = open.iter().map(|ask| ask["chain"][0].to_string()).collect();
+        there |= askers.len() == mates;
+        // At any moment once all are there: while they ask, while they wait, and right behind an
+        // answer.
+        if left > 0 && there && !open.is_empty() && dice.below(4) == 0 {
+            left -= 1;
+            cut_off(&mut child, &mut dice, open.len());
+            child = stage.start(&["-c", "-p", "again", "--on-ask", "wait"]);
+            continue;
+        }
+        if open.is_empty() || most < mates * each {
             std::thread::sleep(Duration::from_millis(10));
             continue;
         }
@@ -78,37 +105,35 @@ fn every_question_is_answered_once_across_restarts() {
         if !deny && answered.status.success() {
             allowed.insert(id.to_owned());
         }
-        if left > 0 && dice.below(2) == 0 {
-            left -= 1;
-            std::thread::sleep(Duration::from_millis(dice.below(60)));
-            // Without an open question an interrupt ends the run and its team for good.
-            match dice.below(2) == 0 && open.len() > 1 {
-                true => suspend(&mut child),
-                false => kill(&mut child),
-            }
-            child = stage.start(&["-c", "-p", "again", "--on-ask", "wait"]);
-        }
     }
+    assert!(most >= mates * each, "{most} were open at once");
     assert_eq!(ended(&mut child), Some(0));
-    // None is forgotten, and each has one answer.
+    assert_all_answered_once(&stage, mates * (each + 1));
+    let ran = fs::read_to_string(stage.project().join("ran")).unwrap_or_default();
+    assert!(ran.lines().count() <= allowed.len(), "{ran} for {allowed:?}");
+}
+
+/// None is forgotten, each has one answer, and each tool ran at most once.
+fn assert_all_answered_once(stage: &Stage, all: usize) {
     let mut answers: BTreeMap<String, usize> = BTreeMap::new();
-    let mut asked = BTreeSet::new();
+    let (mut asked, mut began) = (BTreeSet::new(), BTreeMap::<String, usize>::new());
     for event in stage.facts() {
         let fact = &event["fact"];
         if fact["kind"] == "asked" {
             asked.insert(fact["ask"]["id"].as_str().unwrap().to_owned());
         } else if fact["kind"] == "settled" {
             *answers.entry(fact["ask"].as_str().unwrap().to_owned()).or_default() += 1;
+        } else if fact["kind"] == "toolStarted" && fact["tool"] != "Agent" {
+            *began.entry(fact["useId"].as_str().unwrap().to_owned()).or_default() += 1;
         }
     }
-    assert_eq!(asked.len(), mates * each, "everyone asked everything");
+    assert_eq!(asked.len(), all, "everyone asked everything");
+    assert!(began.values().all(|times| *times == 1), "{began:#?}");
     assert!(asked.iter().all(|id| answers.get(id) == Some(&1)), "{answers:#?} of {asked:#?}");
-    // Each tool ran at most once, and none that nobody allowed.
     let ran = fs::read_to_string(stage.project().join("ran")).unwrap_or_default();
     let lines: Vec<&str> = ran.lines().collect();
     let different: BTreeSet<&str> = lines.iter().copied().collect();
     assert_eq!(lines.len(), different.len(), "{ran}");
-    assert!(lines.len() <= allowed.len(), "{ran} for {allowed:?}");
 }
 
 #[test]

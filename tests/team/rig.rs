@@ -22,6 +22,7 @@ use quarterdeck::protocol::op::{Mode, Op, SpawnWish, When};
 use quarterdeck::protocol::task::Task;
 use quarterdeck::protocol::team::Team as Roster;
 use quarterdeck::session::live::{Definitions, Live, Start};
+use quarterdeck::settings::budgets::Budgets;
 use quarterdeck::settings::models::{Catalog, REHEARSAL};
 use quarterdeck::settings::paths::Home;
 use quarterdeck::store::journal::read_after;
@@ -258,6 +259,8 @@ pub struct Rig {
     pub mode: Mode,
     pub limits: Limits,
     pub team: TeamPolicy,
+    pub office: Policy,
+    pub budgets: Budgets,
 }
 
 impl Rig {
@@ -269,7 +272,8 @@ impl Rig {
         let store = Store::open(Home::at(root.join("home")), Durability::ProcessCrash);
         let (mode, limits, team) =
             (Mode::BypassPermissions, Limits::default(), TeamPolicy::default());
-        Self { dir, project, store, mode, limits, team }
+        let (office, budgets) = (Policy::default(), Budgets::default());
+        Self { dir, project, store, mode, limits, team, office, budgets }
     }
 
     pub async fn start(&self, cast: &Arc<Cast>) -> Live {
@@ -296,10 +300,10 @@ impl Rig {
             lead: None,
             tools: None,
             disallowed: vec![],
-            policy: Policy::default(),
+            policy: self.office,
             limits: self.limits,
             limit_usd: None,
-            budgets: quarterdeck::settings::budgets::Budgets::default(),
+            budgets: self.budgets,
         };
         Live::start(start).await.unwrap()
     }

@@ -16,6 +16,12 @@ use super::rig::{
 
 const ALL: usize = 20;
 
+/// Whether a process runs; one that only waits to be collected does not.
+fn alive(pid: &str) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit(')').next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with(" Z"))
+}
+
 fn name(at: usize) -> String {
     format!("mate-{at}")
 }
@@ -42,9 +48,6 @@ async fn twenty_are_asked_two_refuse_and_one_never_answers() {
     rig.team.shutdown_patience = Duration::from_millis(600);
     let refuse = ["mate-3", "mate-7"];
     let cast = obedient_but(move |asked| {
-        if asked.agent == "mate-5" && asked.newest().contains("shutdown_request") {
-            return Some(vec![Part::Hang]);
-        }
         let refuses = refuse.contains(&asked.agent.as_str());
         shutdown_answer(asked, !refuses, "still busy")
     });
@@ -61,6 +64,15 @@ async fn twenty_are_asked_two_refuse_and_one_never_answers() {
         live.submit(Op::Task { change: Box::new(change) }).await.unwrap();
     }
     quiet(&live).await;
+    // This one is in the middle of a command that does not end.
+    let sleep = json!({ "command": "echo $$ > pid; sleep 600", "description": "d" });
+    let sleeps = format!("DO {}", json!([["Bash", sleep]]));
+    super::rig::tell(&live, one(&live, "mate-5"), &sleeps).await;
+    let pid = rig.project.join("pid");
+    let written = || std::fs::read_to_string(&pid).is_ok_and(|text| text.ends_with('\n'));
+    until("the command to run", written).await;
+    let pid = std::fs::read_to_string(&pid).unwrap().trim().to_owned();
+    assert!(alive(&pid));
     ask_all(&live).await;
     until("all but two to be gone", || live.team().roll().unwrap().members().len() == 2).await;
     quiet(&live).await;
@@ -82,6 +94,11 @@ async fn twenty_are_asked_two_refuse_and_one_never_answers() {
         in_progress += usize::from(task.status == Status::InProgress);
     }
     assert_eq!(in_progress, 2, "one each");
+    // All this while the session still runs: no process, no lock, nobody in memory or at the desk.
+    until("its command to be gone", || !alive(&pid)).await;
+    assert!(live.office.desk.open_asks().unwrap().asks.is_empty());
+    let locks = crate::support::deck::leftovers(rig.store.home().root());
+    assert!(locks.is_empty(), "{locks:?}");
     live.end().await;
     let store = rig.store.clone();
     let dir = store.rosters().list().unwrap().teams.remove(0).0;

@@ -109,10 +109,71 @@ fn verify_team_all_thirteen_rows() {
     let stage = Stage::of("verify.yaml");
     let show = stage.show(&["-p", "go", "--permission-mode", "bypassPermissions"]);
     assert_eq!(show.code, 0, "{}", show.stderr);
+    the_rows_follow_each_other(&show);
     they_join(&stage, &show);
     they_work(&show);
     they_write_to_each_other(&stage, &show);
     they_end(&stage, &show);
+}
+
+/// The first line that fits, behind another.
+#[track_caller]
+fn next(show: &Show, after: usize, what: &str, fits: impl Fn(&Value) -> bool) -> usize {
+    let found = show.lines.iter().enumerate().skip(after).find(|(_, line)| fits(line));
+    found.unwrap_or_else(|| panic!("no {what} behind line {after}")).0
+}
+
+/// Every row of the record, in its order.
+fn the_rows_follow_each_other(show: &Show) {
+    let is = |line: &Value, agent: &str, kind: &str| line["agent"] == agent && line["type"] == kind;
+    let status = |line: &Value, agent: &str, status: &str| {
+        is(line, agent, "status") && line["status"] == status
+    };
+    let says = |line: &Value, text: &str| line.to_string().contains(text);
+    let mail = |line: &Value, from: &str, to: &str, text: &str| {
+        line["type"] == "mail"
+            && line["message"]["from"] == from
+            && line["to"] == to
+            && line["message"]["text"].as_str().unwrap().contains(text)
+    };
+    let (one, two, lead) = ("tester-01", "tester-02", "team-lead");
+    let idle = "idle_notification";
+    let row = |after: usize, what: &str, fits: &dyn Fn(&Value) -> bool| {
+        next(show, after, what, |line| fits(line))
+    };
+    let made = row(0, "1: the team", &|line| status(line, lead, "team_created"));
+    let joined = row(made, "2: the teammate", &|line| status(line, one, "joined"));
+    let looked = row(joined, "3: its look at the roster", &|line| {
+        is(line, one, "user") && says(line, "tester-01@verify-team")
+    });
+    let first = row(looked, "4: its idle time", &|line| mail(line, one, lead, idle));
+    let woken = row(first, "5: a message to it", &|line| mail(line, lead, one, "Try the tasks"));
+    let mut at =
+        row(woken, "5: its work", &|line| is(line, one, "user") && says(line, "Try the tasks"));
+    for result in ["Task #1 created", "Updated task #1", "#1 [in_progress]", "Updated task #1"] {
+        at = row(at + 1, result, &|line| is(line, one, "user") && says(line, result));
+    }
+    let second = row(at, "7: idle again", &|line| mail(line, one, lead, idle));
+    let hello = row(second, "8: a word to a peer", &|line| mail(line, two, one, "hear me"));
+    let reply = row(hello, "9: the peer wakes", &|line| mail(line, one, two, "I hear you"));
+    row(hello, "10: what the lead sees of it", &|line| {
+        mail(line, two, lead, "[to tester-01] P2P test")
+    });
+    row(reply, "10: and of the answer", &|line| mail(line, one, lead, "[to tester-02] confirmed"));
+    let report = row(reply, "the report", &|line| mail(line, two, lead, "Everything works"));
+    let mut gone = 0;
+    for name in [one, two] {
+        let asked =
+            row(report, "11: the request", &|line| mail(line, lead, name, "shutdown_request"));
+        let agreed =
+            row(asked, "11: its answer", &|line| mail(line, name, lead, "shutdown_approved"));
+        let left = row(agreed, "11: its end", &|line| status(line, name, "left"));
+        row(left, "12: the news of it", &|line| {
+            is(line, lead, "user") && says(line, &format!("{name} has shut down."))
+        });
+        gone = gone.max(left);
+    }
+    row(gone, "13: the end of the team", &|line| status(line, lead, "team_deleted"));
 }
 
 fn they_join(stage: &Stage, show: &Show) {
@@ -178,7 +239,10 @@ fn they_end(stage: &Stage, show: &Show) {
     // 11, 12: both agree to end, and the lead is told twice over.
     assert_eq!(lead.matches("shutdown_approved").count(), 2);
     assert_eq!(lead.matches("teammate_terminated").count(), 2);
-    assert_form(&stage.snap(4));
+    let forms = assert_form(&stage.snap(4));
+    for kind in ["shutdown_request", "shutdown_approved"] {
+        assert!(forms.iter().any(|form| form.starts_with(kind)), "{kind} in {forms:#?}");
+    }
     assert_task(&stage.snap(3).join("tasks/verify-team/1.json"));
     // 13: nothing is left of the team. The lead tries after each farewell; one try succeeds.
     assert_eq!(lead.matches("Cleaned up directories").count(), 1, "{lead}");
@@ -222,6 +286,14 @@ fn two_workers_claim_what_is_free_and_the_last_task_waits_for_both() {
     }
     let third = read(&stage.snap(1).join("tasks/project/3.json"));
     assert_eq!(third["blockedBy"], serde_json::json!(["1", "2"]), "done blockers stay written");
-    assert_eq!(show.heard("team-lead").matches("Cleaned up directories").count(), 1);
+    // Both are asked to end, agree, and are gone; then nothing is left.
+    let forms = assert_form(&stage.snap(2));
+    for kind in ["shutdown_request", "shutdown_approved"] {
+        assert!(forms.iter().any(|form| form.starts_with(kind)), "{kind} in {forms:#?}");
+    }
+    let lead = show.heard("team-lead");
+    assert_eq!(lead.matches("shutdown_approved").count(), 2);
+    assert_eq!(lead.matches("has shut down.").count(), 2);
+    assert_eq!(lead.matches("Cleaned up directories").count(), 1);
     assert!(fs::read_dir(stage.home().join("teams")).unwrap().next().is_none());
 }

@@ -99,6 +99,11 @@ impl Seen {
         self.parser.screen().contents()
     }
 
+    /// Whether the program has let go of the terminal.
+    pub fn is_closed(&self) -> bool {
+        self.is_closed
+    }
+
     pub fn outside(&self) -> &Outside {
         self.parser.callbacks()
     }

@@ -3,7 +3,7 @@
 //! A field of a wrong kind is an error that says what was expected; a field that nobody knows is
 //! a warning, since other programs may know it.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{Definition, EffortWish, Isolation, McpServer, MemoryScope, ModelWish, Source};
 use crate::agent::hooks::Hooks;
@@ -350,15 +350,17 @@ impl<'n> Fields<'n> {
     fn hooks(&mut self) -> Option<Value> {
         let node = self.find("hooks")?;
         match &node.data {
-            Data::Map(_) => {
-                let written = node.to_json();
-                match Hooks::read(&written) {
-                    Ok((_, idle)) => {
-                        idle.into_iter().for_each(|what| self.warnings.add(node.at, what));
+            Data::Map(events) => {
+                for (event, groups) in events {
+                    let one = json!({ event.name.as_str(): groups.to_json() });
+                    match Hooks::read(&one) {
+                        Ok((_, idle)) => {
+                            idle.into_iter().for_each(|what| self.warnings.add(event.at, what));
+                        }
+                        Err(what) => self.errors.add(groups.at, what),
                     }
-                    Err(what) => self.errors.add(node.at, what),
                 }
-                Some(written)
+                Some(node.to_json())
             }
             Data::List(_) | Data::Scalar { .. } => {
                 self.wrong(node, "hooks", "a mapping of events");

@@ -1,19 +1,26 @@
 //! The terminal, the programs and the model that the console would work with.
 
 use std::env;
+use std::fs;
 use std::io::{self, IsTerminal};
-use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use super::finding::Finding;
 use crate::cli::model;
 use crate::console::view::surroundings::Surroundings;
 use crate::model::choose::{self, Origin};
 use crate::model::http;
+use crate::protocol::ids::SessionId;
+use crate::settings::paths::Home;
+use crate::tools::shell::{Options, Shell};
 
 const TERMINAL: &str = "terminal";
 const PROGRAMS: &str = "programs";
 const MODEL: &str = "model";
+
+/// How long the shell may take to start.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 pub fn look() -> Vec<Finding> {
     let mut found = terminal();
@@ -82,33 +89,44 @@ fn clipboard() -> Finding {
 }
 
 fn programs() -> Vec<Finding> {
-    let mut found = Vec::new();
-    found.push(match said(Command::new("git").arg("--version")) {
+    let git = match said(Command::new("git").arg("--version")) {
         Some(version) => Finding::fine(PROGRAMS, version),
         None => Finding::wrong(
             PROGRAMS,
             "git is missing: worktrees and the rehearsal need it; install it with your system's \
              packages",
         ),
-    });
-    found.push(match said(Command::new("tmux").arg("-V")) {
+    };
+    let tmux = match said(Command::new("tmux").arg("-V")) {
         Some(version) => Finding::fine(PROGRAMS, version),
         None => Finding::note(PROGRAMS, "tmux is not there; nothing needs it"),
-    });
-    let shell = env::var("SHELL").unwrap_or_default();
-    let name = Path::new(&shell).file_name().unwrap_or_default().to_string_lossy().into_owned();
-    found.push(match name.as_str() {
-        "bash" | "zsh" if Path::new(&shell).exists() => {
-            let what = format!("{shell}: commands know its functions, aliases and options");
+    };
+    vec![git, tmux, shell()]
+}
+
+/// What commands begin with is taken from the person's shell: tries it, and keeps nothing of it.
+fn shell() -> Finding {
+    let name = env::var("SHELL").unwrap_or_default();
+    if name.is_empty() {
+        return Finding::note(PROGRAMS, "SHELL is not set: commands run in a plain shell");
+    }
+    let scratch = env::temp_dir().join(format!("quarterdeck-{}", uuid::Uuid::new_v4().simple()));
+    let options = Options { tmp: scratch.clone(), start: PATIENCE, ..Options::default() };
+    let shell = Shell::new(&Home::at(&scratch), &SessionId::found("doctor"), options);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    if let Ok(runtime) = runtime {
+        runtime.block_on(shell.prepare());
+    }
+    // Where nothing could be made, nothing is left.
+    let _ = fs::remove_dir_all(&scratch);
+    match shell.trouble() {
+        Some(trouble) => Finding::note(PROGRAMS, trouble),
+        None => {
+            let (functions, aliases) = (shell.functions().len(), shell.aliases().len());
+            let what = format!("{name}: commands know {functions} functions, {aliases} aliases");
             Finding::fine(PROGRAMS, what)
         }
-        "" => Finding::note(PROGRAMS, "SHELL is not set: commands run in a plain shell"),
-        _ => Finding::note(
-            PROGRAMS,
-            format!("{shell}: commands run in a shell without your functions and aliases"),
-        ),
-    });
-    found
+    }
 }
 
 /// Which keys there are, never what they are.

@@ -31,6 +31,12 @@ Requests, with their fields; "agent" is a name or an id, and means the lead if i
                        beside its conversation, which learns nothing of it
   run_agent            prompt, agent_type?, description?, model?, run_in_background?, agent?:
                        runs a subagent and answers with its result
+  say                  text, agent?, priority?: words to an agent, such as a teammate
+  pause, unpause       agent?: holds it at its next boundary, and lets it go on
+  spawn                name, prompt?, agent_type?, model?, mode?, worktree?: starts a teammate,
+                       or one that failed or left again, from its transcript
+  stop                 agent: ends it, whatever it does
+  shutdown             agent, reason?: asks a teammate to end, as the lead would
   initialize           nothing: answers with what there is
 `control_cancel_request` with a request_id gives up a request that is still going on.
 

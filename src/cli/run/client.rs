@@ -116,7 +116,7 @@ impl<'a> Client<'a> {
         let mut events = self.live.events(self.seen);
         while self.seen < latest {
             let Some(event) = events.next().await else { break };
-            self.event(&event).await?;
+            self.event(&event)?;
         }
         Ok(())
     }
@@ -139,7 +139,7 @@ impl<'a> Client<'a> {
             }
             tokio::select! {
                 event = events.next() => match event {
-                    Some(event) => self.event(&event).await?,
+                    Some(event) => self.event(&event)?,
                     None => return Ok(()),
                 },
                 changed = doing.changed() => if changed.is_err() { return Ok(()) },
@@ -230,7 +230,7 @@ impl<'a> Client<'a> {
         self.stream(&line)
     }
 
-    async fn event(&mut self, event: &Arc<Event>) -> Result<(), Failure> {
+    fn event(&mut self, event: &Arc<Event>) -> Result<(), Failure> {
         self.seen = event.seq;
         if event.agent.as_ref() == Some(&self.live.lead().cx.me) {
             self.of_lead(&event.fact);
@@ -238,10 +238,7 @@ impl<'a> Client<'a> {
         if let Some(line) = self.lines.line(event) {
             self.stream(&line)?;
         }
-        if let Fact::TurnEnded { .. } | Fact::Spoke { .. } = &event.fact {
-            // What it cost is known even if nobody lives to see the end of the turn.
-            self.live.keep().await;
-        } else if let Fact::Asked { ask } = &event.fact {
+        if let Fact::Asked { ask } = &event.fact {
             self.asked(ask);
         } else if let Fact::Notice { level: Level::Warning | Level::Error, text } = &event.fact {
             self.out.remark(&format!("quarterdeck: {text}"));

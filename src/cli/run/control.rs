@@ -17,7 +17,7 @@ use crate::cli::permissions::known_mode;
 use crate::model::Stop;
 use crate::model::request::Purpose;
 use crate::protocol::ids::AgentId;
-use crate::protocol::op::{Mode, Op};
+use crate::protocol::op::{Mode, Op, SpawnWish, When};
 use crate::session::live::Live;
 use crate::tools::context::Wish;
 
@@ -41,6 +41,25 @@ enum Request {
     SetPermissionMode { agent: Option<String>, mode: String },
     Aside { agent: Option<String>, purpose: Aside, prompt: String },
     RunAgent(RunAgent),
+    Say { agent: Option<String>, text: String, priority: Option<When> },
+    Pause { agent: Option<String> },
+    Unpause { agent: Option<String> },
+    Spawn(Spawn),
+    Stop { agent: String },
+    Shutdown { agent: String, reason: Option<String> },
+}
+
+/// A teammate to start, or one that failed or left to start again: then no prompt is needed.
+#[derive(Debug, Deserialize)]
+struct Spawn {
+    name: String,
+    #[serde(default)]
+    prompt: String,
+    agent_type: Option<String>,
+    model: Option<String>,
+    mode: Option<Mode>,
+    #[serde(default)]
+    worktree: bool,
 }
 
 /// What is asked beside a conversation.
@@ -107,19 +126,36 @@ impl<'a> Controls<'a> {
                 return None;
             }
             Request::Initialize => Ok(json!({ "commands": [], "agents": live.agent_types() })),
-            Request::Interrupt { agent } => match whom(live, agent) {
-                Ok(agent) => submit(live, Op::Interrupt { agent }).await,
-                Err(why) => Err(why),
-            },
-            Request::Background { tool_use_id: use_id } => {
-                submit(live, Op::Background { use_id }).await
-            }
             Request::StopTask { task_id } => stop_task(live, &task_id).await,
-            Request::Compact { agent, instructions: wishes } => match whom(live, agent) {
-                Ok(agent) => submit(live, Op::Compact { agent, wishes }).await,
-                Err(why) => Err(why),
-            },
             Request::SetPermissionMode { agent, mode } => set_mode(live, agent, &mode).await,
+            Request::Background { tool_use_id: use_id } => {
+                submit(live, Ok(Op::Background { use_id })).await
+            }
+            Request::Interrupt { agent } => {
+                submit(live, whom(live, agent).map(|agent| Op::Interrupt { agent })).await
+            }
+            Request::Compact { agent, instructions: wishes } => {
+                submit(live, whom(live, agent).map(|agent| Op::Compact { agent, wishes })).await
+            }
+            Request::Say { agent, text, priority } => {
+                let when = priority.unwrap_or(When::Next);
+                submit(live, whom(live, agent).map(|to| Op::Say { to, text, when })).await
+            }
+            Request::Pause { agent } => {
+                submit(live, whom(live, agent).map(|agent| Op::Pause { agent })).await
+            }
+            Request::Unpause { agent } => {
+                submit(live, whom(live, agent).map(|agent| Op::Unpause { agent })).await
+            }
+            Request::Spawn(wanted) => submit(live, Ok(wanted.op())).await,
+            Request::Stop { agent } => {
+                submit(live, whom(live, Some(agent)).map(|agent| Op::Stop { agent })).await
+            }
+            Request::Shutdown { agent, reason } => {
+                let reason = reason.unwrap_or_default();
+                let agent = whom(live, Some(agent));
+                submit(live, agent.map(|agent| Op::Shutdown { agent, reason })).await
+            }
         };
         Some(response((id, done)))
     }
@@ -162,14 +198,21 @@ fn whom(live: &Live, agent: Option<String>) -> Result<AgentId, String> {
     }
 }
 
-async fn submit(live: &Live, op: Op) -> Result<Value, String> {
-    live.submit(op).await.map(|()| json!({})).map_err(|refused| refused.to_string())
+impl Spawn {
+    fn op(self) -> Op {
+        let Self { name, prompt, agent_type: kind, model, mode, worktree } = self;
+        Op::Spawn { wish: Box::new(SpawnWish { name, prompt, kind, model, mode, worktree }) }
+    }
+}
+
+async fn submit(live: &Live, op: Result<Op, String>) -> Result<Value, String> {
+    live.submit(op?).await.map(|()| json!({})).map_err(|refused| refused.to_string())
 }
 
 /// Ends background work of whichever kind.
 async fn stop_task(live: &Live, id: &str) -> Result<Value, String> {
     if let Some(agent) = live.named(id) {
-        return submit(live, Op::Stop { agent }).await;
+        return submit(live, Ok(Op::Stop { agent })).await;
     }
     let job = live.office.shell.jobs().get(id).map_err(|error| error.to_string())?;
     job.stop.cancel();
@@ -181,7 +224,7 @@ async fn set_mode(live: &Live, agent: Option<String>, mode: &str) -> Result<Valu
     let mode = known_mode(mode).map_err(|failure| failure.message().to_owned())?;
     match mode == Mode::Bubble {
         true => Err("only forks are in the mode `bubble`".to_owned()),
-        false => submit(live, Op::Mode { agent, mode }).await,
+        false => submit(live, Ok(Op::Mode { agent, mode })).await,
     }
 }
 

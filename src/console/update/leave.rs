@@ -2,6 +2,7 @@
 
 use super::{Effect, Parting};
 use crate::console::state::State;
+use crate::console::state::agents::{Agent, Kind};
 use crate::console::state::dialog::{Dialog, Entry, Pick, Picker};
 
 /// Leaves at once where nothing is lost by it, and asks where something is.
@@ -12,7 +13,9 @@ pub fn leave(state: &mut State) -> Vec<Effect> {
     let (working, asking) = (state.working(), state.asks.len());
     if working == 0 && asking == 0 {
         // A team that is not told to end is there again with `-c`.
-        let parting = if state.has_team() { Parting::Suspend } else { Parting::End };
+        let is_left = |agent: &Agent| agent.kind == Kind::Teammate && !agent.evidence.ended;
+        let has_team = state.agents.all().any(is_left);
+        let parting = if has_team { Parting::Suspend } else { Parting::End };
         return vec![Effect::Quit(parting)];
     }
     let entry = |label: &str, help: &str, pick: Pick| Entry {

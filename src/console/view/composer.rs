@@ -82,6 +82,7 @@ fn draw_frame(plan: &Plan, buf: &mut Buffer, state: &State, focused: bool, theme
         .border_set(set)
         .border_style(style)
         .merge_borders(MergeStrategy::Fuzzy)
+        .title_style(theme.text)
         .title(to_whom(state, theme));
     let inner = block.inner(plan.composer);
     block.render(plan.composer, buf);

@@ -74,7 +74,7 @@ fn needs(state: &State, theme: &Theme) -> Part {
         state.group(agent) == Group::NeedsYou && state.asks_of(&agent.id).next().is_none()
     });
     // An ask counts once, and so does an agent in trouble that asks nothing.
-    let need = asks + troubled.filter(|agent| agent.evidence.open_asks == 0).count();
+    let need = asks + troubled.filter(|agent| agent.evidence.open_asks.is_empty()).count();
     let working = team.iter().filter(|agent| state.group(agent) == Group::Working).count();
     let waits = team
         .iter()

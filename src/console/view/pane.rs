@@ -63,16 +63,17 @@ fn draw_panels(plan: &Plan, buf: &mut Buffer, state: &State, cache: &mut Cache, 
 
 /// A frame with a title; gives what is inside.
 pub fn panel(area: Rect, buf: &mut Buffer, title: Line<'_>, focused: bool, theme: &Theme) -> Rect {
-    let (set, style) = match focused {
-        true => (theme.glyphs.border_focused, theme.border_focused),
-        false => (theme.glyphs.border, theme.border),
+    let (set, style, name) = match focused {
+        true => (theme.glyphs.border_focused, theme.border_focused, theme.border_focused),
+        // A border may be hardly seen, a name may not.
+        false => (theme.glyphs.border, theme.border, theme.faint),
     };
     let block = Block::new()
         .borders(Borders::ALL)
         .border_set(set)
         .border_style(style)
         .merge_borders(MergeStrategy::Fuzzy)
-        .title_style(theme.title)
+        .title_style(name.patch(theme.title))
         .title(title);
     let inner = block.inner(area);
     block.render(area, buf);

@@ -177,7 +177,7 @@ impl Theme {
 pub fn as_line(style: Style) -> Style {
     let style = style.remove_modifier(Modifier::REVERSED);
     match style.bg {
-        Some(ground) => style.fg(ground).bg(Color::Reset),
+        Some(ground) => Style { bg: None, ..style.fg(ground) },
         None => style,
     }
 }
