@@ -20,6 +20,7 @@ use super::keys::{Chord, Key};
 use super::picture;
 use super::runtime::Deck;
 use super::state::State;
+use super::state::asks::VISIBLE;
 use super::text::highlight::Pens;
 use super::update::{Effect, Msg};
 use super::view::Cache;
@@ -220,6 +221,8 @@ impl<'a> Stage<'a> {
     /// What is on the screen once the person had time to look at it.
     pub async fn picture(&mut self) -> Result<Buffer, StageError> {
         self.tick((self.due() - self.clock.millis()).max(0)).await;
+        // A dialog that opened just now has been seen, too.
+        self.tick(VISIBLE).await;
         self.draw()?;
         Ok(self.terminal.backend().buffer().clone())
     }

@@ -226,3 +226,25 @@ fn another_model_is_shown_once_it_answered() {
     assert!(story.screen().contains("claude-opus-4-5"));
     assert!(!story.screen().contains("claude-haiku"));
 }
+
+/// A frame steps back; what it says must not.
+#[test]
+fn titles_are_not_in_the_colour_of_their_frames_and_frames_have_no_ground() {
+    for theme in ["dark", "light", "sixteen", "contrast"] {
+        let mut story = inventory().keys("<esc>").theme(theme);
+        let tasks = layout::arrange(story.state()).tasks.expect("a panel");
+        let buffer = story.buffer();
+        let (frame, title) =
+            (&buffer[(tasks.right() - 2, tasks.y)], &buffer[(tasks.x + 3, tasks.y)]);
+        assert_eq!((frame.symbol(), title.symbol()), ("─", "a"), "{theme}");
+        assert!(frame.fg != title.fg || theme == "contrast", "{theme}: {:?}", title.fg);
+        let mut asked = inventory().wait(1_000).theme(theme);
+        let (screen, buffer) = (asked.screen(), asked.buffer());
+        let y = screen.lines().position(|line| line.contains("┏")).expect("a dialog");
+        let line = screen.lines().nth(y).unwrap();
+        let x = line.chars().position(|c| c == '┏').unwrap();
+        let at = (u16::try_from(x).unwrap(), u16::try_from(y).unwrap());
+        let below = &buffer[(at.0 + 1, at.1 + 1)];
+        assert_eq!(buffer[at].bg, below.bg, "{theme}");
+    }
+}

@@ -10,8 +10,10 @@ use futures::future::BoxFuture;
 use futures::stream::{self, BoxStream};
 use futures::{FutureExt as _, StreamExt as _};
 use quarterdeck::console::keys::Keymap;
+use quarterdeck::console::runtime::deck::Deck;
 use quarterdeck::console::runtime::files::HistoryFile;
-use quarterdeck::console::runtime::{self, Options};
+use quarterdeck::console::runtime::looks::Library;
+use quarterdeck::console::runtime::{self, Opened, Options};
 use quarterdeck::console::state::{Opening, State};
 use quarterdeck::console::view::theme::Theme;
 use quarterdeck::protocol::event::Event;
@@ -19,6 +21,7 @@ use quarterdeck::protocol::ids::AgentId;
 use quarterdeck::protocol::op::Op;
 use quarterdeck::protocol::time::Stamp;
 use quarterdeck::session::{Refused, Session};
+use quarterdeck::settings::paths::Home;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -158,12 +161,15 @@ pub fn run_if_told() -> bool {
     });
     let options = Options {
         theme: Theme::named("dark").expect("a theme"),
-        mouse: true,
-        project: home.clone(),
         history: HistoryFile::of(&home, &home),
+        library: Library { project: home.clone(), home: Home::at(&home) },
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    let left = runtime.expect("a runtime").block_on(runtime::run(&session, state, options));
+    let left = runtime.expect("a runtime").block_on(async {
+        let deck = Deck::new(state.clone(), Theme::named("dark").expect("a theme"));
+        let opened = Opened::showing(deck, true).expect("a terminal");
+        runtime::run(&session, state, options, opened).await
+    });
     left.expect("a terminal");
     true
 }

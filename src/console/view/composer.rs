@@ -93,7 +93,8 @@ fn draw_frame(plan: &Plan, buf: &mut Buffer, state: &State, focused: bool, theme
 /// The name that the prompt wears, and what waits to be heard.
 fn to_whom<'a>(state: &State, theme: &Theme) -> Line<'a> {
     let Some(agent) = state.selected_agent() else { return Line::default() };
-    let badge = theme.badge(agent.color.as_deref());
+    // Not in the colour of the frame that it stands on.
+    let badge = theme.title.patch(theme.badge(agent.color.as_deref()));
     let sign = if agent.color.is_some() { theme.glyphs.badge } else { "" };
     let name = format!("{sign}{}", cut(&agent.name, 24));
     let mut spans =

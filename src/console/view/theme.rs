@@ -173,6 +173,15 @@ impl Theme {
     }
 }
 
+/// The same for a frame: what stands out by its ground does so as a line of that colour.
+pub fn as_line(style: Style) -> Style {
+    let style = style.remove_modifier(Modifier::REVERSED);
+    match style.bg {
+        Some(ground) => Style { bg: None, ..style.fg(ground) },
+        None => style,
+    }
+}
+
 /// FNV-1a, which gives the same number in every run: pictures must not depend on it.
 fn digest(text: &str) -> u32 {
     let step = |hash: u32, byte: u8| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);

@@ -13,7 +13,7 @@ use crate::console::state::State;
 use crate::console::state::asks::{AskDialog, Stage, Waiting, gist};
 use crate::console::text::highlight::Pens;
 use crate::console::text::width::{cut, width};
-use crate::console::view::theme::Theme;
+use crate::console::view::theme::{Theme, as_line};
 use crate::protocol::ask::{Ask, Question, Risk};
 use crate::protocol::ids::AskId;
 
@@ -185,7 +185,7 @@ impl Title {
     fn frame(self, ask: &Ask, theme: &Theme) -> Block<'static> {
         Block::bordered()
             .border_set(theme.glyphs.border_focused)
-            .border_style(sign(ask.risk, theme))
+            .border_style(as_line(sign(ask.risk, theme)))
             .style(theme.dialog)
             .title_top(self.left)
             .title_top(self.right)

@@ -167,11 +167,10 @@ pub fn draw_ask_over(
         ask::draw_ask(body, buf, state, &mut cache.ask, &cache.pens, theme);
         return;
     }
-    let air = Rect { x: body.x + 2, width: body.width - 4, ..body };
     let docked = beside(plan, state, body);
+    let room = docked.unwrap_or(body);
     // A few columns of what lies below, left and right of it, would only look torn.
-    let room = if body.width <= ASK_COLUMNS { body } else { docked.unwrap_or(air) };
-    let columns = room.width.min(ASK_COLUMNS);
+    let columns = if room.width < ASK_COLUMNS + 16 { room.width } else { ASK_COLUMNS };
     let wanted = ask::wanted_height(state, columns, &mut cache.ask, &cache.pens, theme);
     let height = wanted.min(room.height);
     // Beside a pane on the left it keeps to the right; else it stands in the middle.
@@ -191,8 +190,11 @@ fn beside(plan: &Plan, state: &State, body: Rect) -> Option<Rect> {
     let mut spots = chain.iter().flat_map(|id| plan.panes.iter().find(|spot| spot.agent == *id));
     let panes_are_seen = state.layers.is_empty() && plan.panes.len() > 1;
     let spot = spots.next().filter(|_| panes_are_seen)?;
-    let left = Rect { width: spot.area.x.saturating_sub(body.x), ..body };
-    let right = Rect { x: spot.area.right(), width: body.right() - spot.area.right(), ..body };
+    // Lines and composer below the panes stay whole.
+    let panes = plan.panes.iter().map(|spot| spot.area).reduce(Rect::union)?;
+    let rows = Rect { y: panes.y, height: panes.height, ..body };
+    let left = Rect { width: spot.area.x.saturating_sub(body.x), ..rows };
+    let right = Rect { x: spot.area.right(), width: body.right() - spot.area.right(), ..rows };
     let larger = if left.width >= right.width { left } else { right };
     (larger.width >= ASK_LEAST).then_some(larger)
 }

@@ -9,6 +9,9 @@ use crate::console::state::dialog::Picker;
 use crate::console::text::width::{cut, fit, width};
 use crate::console::view::theme::Theme;
 
+/// A list is easy to read in so many columns.
+const WIDEST: u16 = 100;
+
 pub fn draw_picker(
     area: Rect,
     buf: &mut Buffer,
@@ -20,7 +23,7 @@ pub fn draw_picker(
     let head = picker.words.len() + usize::from(!picker.words.is_empty());
     let search = usize::from(picker.narrows) * 2;
     let wanted = size(picker.entries.len() + head + search + 2);
-    let place = centred(area, 80, wanted.min(area.height * 3 / 4).max(size(head + search + 3)));
+    let place = centred(area, WIDEST, wanted.min(area.height * 3 / 4).max(size(head + search + 3)));
     let title = Line::styled(format!(" {} ", picker.title), theme.title);
     let inner = open(place, buf, title, theme);
     let mut y = inner.y;
@@ -45,7 +48,9 @@ pub fn draw_picker(
     let first = (picker.selected + 1).saturating_sub(room);
     let columns = usize::from(inner.width);
     let label_width = matching.iter().map(|entry| width(&entry.label)).max().unwrap_or(0);
-    let label_width = label_width.min(columns * 3 / 5);
+    let help_width = matching.iter().map(|entry| width(&entry.help)).max().unwrap_or(0);
+    // What a label does for the person stands in its help: that is cut last.
+    let label_width = label_width.min(columns.saturating_sub(help_width + 5).max(columns * 2 / 5));
     for (at, (entry, y)) in matching.iter().skip(first).zip(y..inner.bottom()).enumerate() {
         let keys = width(&entry.keys);
         let label = match entry.help.is_empty() {
