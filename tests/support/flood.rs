@@ -11,6 +11,7 @@ use futures::stream::{self, BoxStream};
 use futures::{FutureExt as _, StreamExt as _};
 use quarterdeck::console::keys::Keymap;
 use quarterdeck::console::runtime::files::HistoryFile;
+use quarterdeck::console::runtime::looks::Library;
 use quarterdeck::console::runtime::{self, Options};
 use quarterdeck::console::state::{Opening, State};
 use quarterdeck::console::view::theme::Theme;
@@ -19,6 +20,7 @@ use quarterdeck::protocol::ids::AgentId;
 use quarterdeck::protocol::op::Op;
 use quarterdeck::protocol::time::Stamp;
 use quarterdeck::session::{Refused, Session};
+use quarterdeck::settings::paths::Home;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -159,7 +161,7 @@ pub fn run_if_told() -> bool {
     let options = Options {
         theme: Theme::named("dark").expect("a theme"),
         mouse: true,
-        project: home.clone(),
+        library: Library { project: home.clone(), home: Home::at(&home) },
         history: HistoryFile::of(&home, &home),
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
