@@ -214,7 +214,8 @@ fn key_under_flood() {
 fn on_processor(process: u32) -> Duration {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
     let (_, fields) = stat.rsplit_once(')').unwrap();
-    let ticks = fields.split_whitespace().skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok());
+    let ticks =
+        fields.split_whitespace().skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok());
     Duration::from_millis(10 * ticks.sum::<u64>())
 }
 

@@ -3,12 +3,12 @@
 use quarterdeck::console::update::wake;
 
 use super::story::{Story, inventory};
-use super::surfaces::SURFACES;
+use super::surfaces::{SURFACES, Surface};
 use crate::support::soak;
 
 #[test]
 fn every_surface_draws_at_every_size() {
-    let stories = || SURFACES.iter().map(|surface| surface.story()).collect::<Vec<_>>();
+    let stories = || SURFACES.iter().map(Surface::story).collect::<Vec<_>>();
     // All of them at some sizes, and some at all sizes.
     let some = (1..=300)
         .step_by(61)
