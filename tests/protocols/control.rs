@@ -53,7 +53,7 @@ fn teammates_are_spoken_to_held_stopped_started_again_and_ended() {
     makes(run, "idle", &json!({ "subtype": "spawn", "name": "bob", "prompt": "Say stork" }));
     makes(run, "left", &json!({ "subtype": "shutdown", "agent": "bob", "reason": "Thanks" }));
     for wrong in [
-        json!({ "subtype": "pause", "agent": "bob" }),
+        json!({ "subtype": "pause", "agent": "nobody" }),
         json!({ "subtype": "stop" }),
         json!({ "subtype": "shutdown", "agent": "nobody" }),
         json!({ "subtype": "spawn", "name": "a/b", "prompt": "x" }),
