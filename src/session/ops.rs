@@ -157,8 +157,16 @@ impl Live {
     fn hold(&self, agent: &AgentId, held: bool) -> Result<(), Refused> {
         let found = self.crew.agent(agent);
         let found = found.ok_or_else(|| Refused(format!("there is no agent `{agent}`")))?;
-        if found.queue.pause(held) {
-            found.tell(if held { Fact::Paused } else { Fact::Unpaused });
+        match held {
+            true if found.queue.pause(true) => {
+                found.tell(Fact::Paused);
+            }
+            // Told first: what it does once it is let go comes behind.
+            false if found.queue.is_paused() => {
+                found.tell(Fact::Unpaused);
+                found.queue.pause(false);
+            }
+            true | false => {}
         }
         if let Some(roll) = self.team.roll() {
             roll.post.tasks_changed();

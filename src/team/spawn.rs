@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -38,6 +39,9 @@ pub const MAX_TURNS: &str = "maxTurns";
 
 /// What a teammate is when nobody says.
 pub const GENERAL: &str = "general-purpose";
+
+/// How long whoever ends may stand in the way of its own return.
+const ENDING: Duration = Duration::from_secs(15);
 
 const ABOUT_TEAM: &str = include_str!("../../assets/prompts/teammate.md");
 
@@ -173,13 +177,22 @@ pub async fn by_user(team: &Team, wish: &Wish) -> Result<(), String> {
     let name = AgentName::new(wish.name.as_deref().unwrap_or_default());
     let name = name.map_err(|error| error.to_string())?;
     if let Some(roll) = team.roll() {
-        if let Some(member) = roll.member(&name) {
-            let words = match wish.prompt.trim() {
-                "" => "Go on where you were.".to_owned(),
-                words => words.to_owned(),
-            };
-            let said = team.solo.queue(&member.agent.cx.me, When::Next, "user", words);
-            return if said { Ok(()) } else { Err(format!("`{name}` is ending")) };
+        let words = match wish.prompt.trim() {
+            "" => "Go on where you were.",
+            words => words,
+        };
+        let mut moves = roll.post.moves();
+        loop {
+            moves.mark_unchanged();
+            let Some(member) = roll.member(&name) else { break };
+            if team.solo.queue(&member.agent.cx.me, When::Next, "user", words.to_owned()) {
+                return Ok(());
+            }
+            // It is ending: it can be started again when all of it is gone.
+            let gone = tokio::time::timeout(ENDING, moves.changed()).await;
+            if !matches!(gone, Ok(Ok(()))) {
+                return Err(format!("`{name}` is ending"));
+            }
         }
         if resume::again(team, &roll, &name, wish).await? {
             return Ok(());
