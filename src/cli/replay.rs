@@ -11,6 +11,7 @@ use super::asks;
 use super::console::{ConsoleArgs, has_terminal, keymap, theme};
 use super::failure::Failure;
 use super::out::Out;
+use super::printable::printable;
 use crate::console::runtime::playback::{Playback, play};
 use crate::console::state::Opening;
 use crate::protocol::ids::AgentId;
@@ -79,11 +80,14 @@ fn journal(store: &Store, what: &str) -> Result<(String, PathBuf), Failure> {
 fn export(name: &str, recording: &Recording, to: &Path, out: &mut Out) -> Result<(), Failure> {
     let events = recording.events();
     let text = markdown::of(&format!("Session {name}"), events.iter().map(Arc::as_ref));
+    // Whoever prints the file has a terminal, too.
+    let text = printable(&text);
     if to == Path::new("-") {
         return out.text(text.trim_end());
     }
     let shown = to.display().to_string();
-    fs::write(to, text).map_err(|error| Failure::no("io", format!("{shown}: {error}")))?;
+    fs::write(to, text.as_bytes())
+        .map_err(|error| Failure::no("io", format!("{shown}: {error}")))?;
     out.answer(&serde_json::json!({ "file": shown }), || shown.clone())
 }
 

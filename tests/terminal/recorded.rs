@@ -25,3 +25,13 @@ fn a_session_is_played_again_stepped_through_and_left() {
     let at = |text: &str| told.find(text).unwrap_or_else(|| panic!("no `{text}` in:\n{told}"));
     assert!(at("The first answer.") < at("The second answer."), "{told}");
 }
+
+#[test]
+fn an_exported_file_holds_nothing_that_a_terminal_would_obey() {
+    let place = Place::new("- { repeat: true, say: \"All \\e[31mred\\e[0m now.\" }");
+    place.run(&["run", "--playbook", &place.book(), "-p", "paint"]);
+    let file = place.book().replace("book.yaml", "told.md");
+    place.run(&["replay", "latest", "--export", &file]);
+    let told = std::fs::read_to_string(&file).unwrap();
+    assert!(told.contains("red") && !told.contains('\u{1b}'), "{told:?}");
+}
