@@ -58,6 +58,7 @@ fn a_mistake_before_the_start_is_one_line_and_leaves_the_terminal_alone() {
 }
 
 #[test]
+#[cfg_attr(not(debug_assertions), ignore = "only debug builds panic on request")]
 fn a_panic_gives_the_terminal_back_before_it_is_told() {
     let place = Place::new(TALK).with("QUARTERDECK_TEST_PANIC", "1");
     let book = place.book();
