@@ -104,9 +104,9 @@ pub fn bear(office: &Office, crew: Arc<dyn Crew>, cradle: Cradle) -> Result<Agen
     Ok(Agent {
         cx: Arc::new(cx),
         tools: cradle.tools,
+        offers: Offers::new(cradle.brain.chosen.name()),
         brains: Mutex::new(Thinker::new(cradle.brain)),
         prefix: cradle.prefix,
-        offers: Offers::default(),
         caller: Caller {
             agent: cradle.called,
             agent_type: Some(cradle.birth.kind.clone()),

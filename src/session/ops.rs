@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Refused;
 use super::live::Live;
-use crate::agent::context::Agent;
+use crate::agent::context::{Agent, Brain};
 use crate::agent::definition::Definition;
 use crate::agent::fork::run_forked;
 use crate::agent::spawn::{self, Started};
@@ -69,10 +69,7 @@ impl Live {
                 let found = self.crew.agent(&agent).ok_or_else(|| unknown(&agent))?;
                 let brain = self.office.brains.named(&model);
                 let brain = brain.map_err(|error| Refused(error.to_string()))?;
-                let text = format!("The model is {} from the next turn on.", brain.chosen.name());
-                found.think_with(brain);
-                found.notice(Level::Info, text);
-                Ok(())
+                self.set_model(found, brain).await
             }
             Op::Delegate { agent, kind, description, prompt } => {
                 let wish = Wish { description, prompt, kind, background: true, ..Wish::default() };
@@ -85,6 +82,17 @@ impl Live {
                 Ok(())
             }
         }
+    }
+
+    async fn set_model(&self, agent: Arc<Agent>, brain: Brain) -> Result<(), Refused> {
+        let name = brain.chosen.name();
+        let text = format!("The model is {name} from the next turn on.");
+        agent.think_with(brain);
+        let (office, keeper) = (Arc::clone(&self.office), Arc::clone(&agent));
+        let kept = tokio::task::spawn_blocking(move || keeper.keep_model(&office, &name));
+        kept.await.map_err(|error| Refused(error.to_string()))?;
+        agent.notice(Level::Info, text);
+        Ok(())
     }
 
     async fn set_mode(&self, agent: Arc<Agent>, mode: Mode) -> Result<(), Refused> {

@@ -81,6 +81,7 @@ async fn start(store: &Store, run: &Run, project: PathBuf, out: &mut Out) -> Res
         session,
         project,
         mode_is_given: mode.is_some(),
+        model_is_given: run.model.is_some() && run.playbook.is_none(),
         view,
         brains,
         brain,
