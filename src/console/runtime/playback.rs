@@ -14,6 +14,7 @@ use super::effects::copy;
 use super::input::Input;
 use super::outside::{self, Job, Outcome};
 use super::{Parting, Screen, Signals, files};
+use crate::console::commands::export::exported;
 use crate::console::keys::{Action, Chord, Context};
 use crate::console::state::dialog::Dialog;
 use crate::console::state::{Opening, State};
@@ -325,7 +326,11 @@ fn carry_out(
             let text = playback.deck.text_of(&drag);
             Some(copy(&text, &terminal, screen)?)
         }
-        Effect::Export { name, text } => Some(files::exported(project, &name, &text)),
+        Effect::Export { name } => {
+            let session = &playback.deck.state.about.session;
+            let text = exported(session, playback.player.played().iter().map(Arc::as_ref));
+            Some(files::exported(project, &name, &text))
+        }
         // `can_fulfil` has sorted these out; the others need the terminal, and `play` does them.
         Effect::Send(_)
         | Effect::Ring { .. }
