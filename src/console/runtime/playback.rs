@@ -17,6 +17,7 @@ use super::{Parting, Screen, Signals, files};
 use crate::console::commands::export::exported;
 use crate::console::keys::{Action, Chord, Context};
 use crate::console::state::dialog::Dialog;
+use crate::console::state::ui::Size;
 use crate::console::state::{Opening, State};
 use crate::console::term::alert::Terminal;
 use crate::console::update::{Effect, MouseKind, Msg};
@@ -251,10 +252,13 @@ pub async fn play(mut playback: Playback, mouse: bool, project: &Path) -> io::Re
     let mut signals = Signals::new()?;
     let mut screen = Screen::open(mouse)?;
     let mut input = Input::open();
-    let (columns, rows) = screen.size()?;
-    playback.hear(Msg::Resized { columns, rows });
     let mut last = Instant::now();
     loop {
+        // A resize that came together with a key is not always told.
+        let (columns, rows) = screen.size()?;
+        if playback.deck.state.size != (Size { columns, rows }) {
+            playback.hear(Msg::Resized { columns, rows });
+        }
         screen.draw(|frame| playback.paint(frame))?;
         let due = playback.player.due_in().map(|due| due.clamp(FRAME, Duration::from_secs(1)));
         let msg = tokio::select! {
