@@ -93,11 +93,7 @@ enum Offer {
 
 /// Looks once for all of them: a list may be long, and a team large. The files are only looked
 /// at when something may have changed in them.
-async fn look(
-    team: &Team,
-    roll: &Roll,
-    free: &[Arc<Member>],
-) -> Result<Vec<Offer>, StoreError> {
+async fn look(team: &Team, roll: &Roll, free: &[Arc<Member>]) -> Result<Vec<Offer>, StoreError> {
     let (store, list, changed) = (team.store(), roll.dir.clone(), roll.post.take_list_changed());
     let who: Vec<(AgentName, bool)> = free
         .iter()

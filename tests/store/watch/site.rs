@@ -43,7 +43,14 @@ impl Site {
         prepare(&home);
         let changes = Watch::start_with(&home, pace).expect("a watch");
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
-        Self { home, changes, runtime: runtime.expect("a runtime"), marks: 0, newest: Vec::new(), dir }
+        Self {
+            home,
+            changes,
+            runtime: runtime.expect("a runtime"),
+            marks: 0,
+            newest: Vec::new(),
+            dir,
+        }
     }
 
     pub fn next(&mut self, awaited: &str) -> Change {
