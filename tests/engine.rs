@@ -21,7 +21,7 @@
 //! | definitions: places, precedence, reload, errors, servers | `agents::kinds_are_followed_…`, `agents::the_strongest_…` | kinds |
 //! | definitions of policy and plug-ins; one that breaks | `fields::policy_and_plug_ins_…`, `fields::a_definition_that_breaks_…` | fields |
 //! | every field of a definition counts | `agents::a_definition_brings_…`, `fields::*` | gear, fields |
-//! | hooks of a definition: before, after, at the end | `hooks::*` | hooks |
+//! | hooks of a definition: before, after, at the end; by exit code or in JSON | `hooks::*` | hooks |
 //! | `agents list`, `agents show` | `agents::kinds_are_followed_…` | kinds |
 //! | routing; denied types are errors | `agents::without_a_type_…` | kinds |
 //! | subagent context: read cache, mode, chain, depth, transcript | `agents::a_child_knows_…` | child |

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::turns::assert_valid;
-use crate::support::rig::Rig;
+use crate::support::rig::{Rig, Served};
 use crate::support::{soak, spread};
 
 const BOOK: &str = include_str!("../playbooks/engine/ten.yaml");
@@ -83,7 +83,7 @@ fn run(rig: &Rig, way: Way, what: &str, steps: usize) -> (Option<i32>, Value) {
     command.env("QUARTERDECK_STALL_SECS", "1").env("QUARTERDECK_TRIES", "3");
     let output = command.env("QUARTERDECK_RETRY_MS", "5").output().unwrap();
     assert!(since.elapsed() < NEVER, "{what} took {:?}", since.elapsed());
-    for asked in served.iter().flat_map(|served| served.log()) {
+    for asked in served.iter().flat_map(Served::log) {
         assert_valid(&asked["request"]);
     }
     // What a summary leaves as it was is written down anew.
