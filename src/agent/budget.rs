@@ -415,5 +415,6 @@ fn question(agent: &Agent, level: &Gauge) -> Ask {
         ],
         suggestions: Vec::new(),
         scopes: Vec::new(),
+        lines: Vec::new(),
     }
 }

@@ -129,6 +129,7 @@ async fn ask(
     suggestions: &[Suggestion],
 ) -> Result<Admitted, String> {
     let name = tool.spec().name.as_ref();
+    let lines = tool.lines(&call, &wanted.input).await;
     let asker = Asker {
         chain: &cx.chain,
         color: cx.color.as_deref(),
@@ -136,6 +137,7 @@ async fn ask(
         tool: name,
         input: &wanted.input,
         access: &call.access,
+        lines: &lines,
         at: files::now(),
     };
     let ask = question(&asker, &call.view, why, suggestions);

@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::ask_rows::whole_rows;
 use crate::console::state::State;
 use crate::console::state::asks::{AskDialog, Waiting, gist};
+use crate::console::text::diff::Diff;
 use crate::console::text::highlight::Pens;
 use crate::console::text::sanitize::{exact, one_line};
 use crate::console::text::width::width;
@@ -195,7 +196,7 @@ fn content(ask: &Ask, dialog: &AskDialog, hand: Hand<'_>) -> Vec<Line<'static>> 
 /// What would be done after a yes.
 fn done(ask: &Ask, hand: Hand<'_>) -> Vec<Line<'static>> {
     match &ask.question {
-        Question::Tool { name, input, .. } => tool(name, input, hand),
+        Question::Tool { name, input, .. } => tool(name, input, &ask.lines, hand),
         Question::Plan { text, .. } => {
             markdown::lines(&exact(text), hand.width, hand.theme, hand.pens)
         }
@@ -217,7 +218,7 @@ fn done(ask: &Ask, hand: Hand<'_>) -> Vec<Line<'static>> {
     }
 }
 
-fn tool(name: &str, input: &Value, hand: Hand<'_>) -> Vec<Line<'static>> {
+fn tool(name: &str, input: &Value, at: &[usize], hand: Hand<'_>) -> Vec<Line<'static>> {
     let text = |key: &str| input.get(key).and_then(Value::as_str);
     match (name, text("command"), text("file_path")) {
         ("Bash", Some(command), _) => {
@@ -227,12 +228,13 @@ fn tool(name: &str, input: &Value, hand: Hand<'_>) -> Vec<Line<'static>> {
         }
         ("Edit", _, Some(path)) if text("old_string").is_some() => {
             let (old, new) = (text("old_string"), text("new_string"));
+            let (old, new) = (exact(old.unwrap_or_default()), exact(new.unwrap_or_default()));
             let known = ["file_path", "old_string", "new_string"];
-            changed(path, old.unwrap_or_default(), new.unwrap_or_default(), (input, &known), hand)
+            changed(path, &diff::of_edit(&old, &new, at), (input, &known), hand)
         }
         ("Write", _, Some(path)) if text("content").is_some() => {
-            let new = text("content").unwrap_or_default();
-            changed(path, "", new, (input, &["file_path", "content"]), hand)
+            let new = exact(text("content").unwrap_or_default());
+            changed(path, &diff::of_edit("", &new, &[1]), (input, &["file_path", "content"]), hand)
         }
         _ => {
             let pretty = serde_json::to_string_pretty(input).unwrap_or_else(|_| input.to_string());
@@ -244,13 +246,12 @@ fn tool(name: &str, input: &Value, hand: Hand<'_>) -> Vec<Line<'static>> {
 /// A change of a file, whole.
 fn changed(
     path: &str,
-    old: &str,
-    new: &str,
+    diff: &Diff,
     (input, known): (&Value, &[&str]),
     hand: Hand<'_>,
 ) -> Vec<Line<'static>> {
     let theme = hand.theme;
-    let diff = diff::of_edit(&exact(old), &exact(new)).in_file(path);
+    let diff = diff.clone().in_file(path);
     let mut title = vec![Span::styled(exact(path).replace('\n', "⏎"), theme.strong)];
     title.push(Span::styled(format!("  +{}", diff.added), theme.good));
     title.push(Span::styled(format!(" {}{}", theme.glyphs.minus, diff.removed), theme.bad));
