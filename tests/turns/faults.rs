@@ -111,7 +111,7 @@ fn a_stall_is_ended_and_tried_again_at_every_turn() {
 #[test]
 fn what_does_not_pass_is_a_clear_error_at_every_turn() {
     let faults = [
-        ("garbage: true", "makes no sense"),
+        ("garbage: true", "could not be understood"),
         ("status: 529, times: 1000", "529"),
         ("status: 401, times: 1000", "401"),
     ];
