@@ -171,7 +171,7 @@ impl Live {
             true | false => {}
         }
         if let Some(roll) = self.team.roll() {
-            roll.post.tasks_changed();
+            roll.post.offer_again();
         }
         Ok(())
     }
