@@ -89,7 +89,7 @@ impl Tool for AgentTool {
     fn access(&self, cx: &ToolContext, input: &Value) -> Result<Vec<Access>, Bad> {
         let input: Input = parse("Agent", input)?;
         if input.isolation.is_some() && input.cwd.is_some() {
-            return Err(Bad("`cwd` and `isolation: worktree` exclude each other.".to_owned()));
+            return Err(Bad("`cwd` and `isolation: worktree` cannot be combined.".to_owned()));
         }
         if input.prompt.trim().is_empty() {
             return Err(Bad("`prompt` is empty: say what the agent should do.".to_owned()));

@@ -363,7 +363,7 @@ fn hints(state: &State, theme: &Theme) -> Vec<Vec<Span<'static>>> {
     let context = Context::AskScope;
     let first = |action| state.keymap.keys(context, action).first().map(Chord::brief);
     let all = [
-        (first(Action::Take).unwrap_or_default(), "give it"),
+        (first(Action::Take).unwrap_or_default(), "grant it"),
         (pair(state, context, Action::Up, Action::Down), "what"),
         (pair(state, context, Action::Left, Action::Right), "lasts"),
         (first(Action::NextField).unwrap_or_default(), "who"),
