@@ -410,10 +410,11 @@ fn question(agent: &Agent, level: &Gauge) -> Ask {
             limit: level.limit,
         },
         choices: vec![
-            choice("Go on", format!("It may use {more} more."), on),
-            choice("Stop", "It ends its turn as failed.".to_owned(), Verdict::Deny { why: None }),
+            choice("Continue", format!("It may use {more} more."), on),
+            choice("Stop", "Its turn ends as failed.".to_owned(), Verdict::Deny { why: None }),
         ],
         suggestions: Vec::new(),
         scopes: Vec::new(),
+        lines: Vec::new(),
     }
 }

@@ -93,17 +93,17 @@ impl Hooks {
         let (mut hooks, mut idle) = (Self::default(), Vec::new());
         for (name, groups) in written.as_object().into_iter().flatten() {
             let Some(event) = EVENTS.into_iter().find(|event| event.name() == name) else {
-                idle.push(format!("hooks for `{name}` do not run here"));
+                idle.push(format!("hooks for `{name}` are not supported"));
                 continue;
             };
             let groups: Vec<Group> = serde_json::from_value(groups.clone())
-                .map_err(|error| format!("the hooks for `{name}` make no sense: {error}"))?;
+                .map_err(|error| format!("the hooks for `{name}` cannot be read: {error}"))?;
             for group in groups {
                 let matcher = group.matcher.filter(|all| all != "*").unwrap_or_default();
                 Regex::new(&matcher).map_err(|_| format!("`{matcher}` matches no tools"))?;
                 for hook in group.hooks {
                     if hook.kind != "command" {
-                        idle.push(format!("hooks of the type `{}` do not run here", hook.kind));
+                        idle.push(format!("hooks of type `{}` are not supported", hook.kind));
                         continue;
                     }
                     let command = hook.command.filter(|command| !command.trim().is_empty());
@@ -111,7 +111,7 @@ impl Hooks {
                         command.ok_or_else(|| format!("a hook for `{name}` has no command"))?;
                     let limit = hook.timeout.map(Duration::try_from_secs_f64).transpose();
                     let limit =
-                        limit.map_err(|_| format!("a hook for `{name}` has no such time"))?;
+                        limit.map_err(|_| format!("a hook for `{name}` has an invalid timeout"))?;
                     let limit = limit.unwrap_or(USUAL_LIMIT);
                     hooks.all.push(Hook { event, matcher: matcher.clone(), command, limit });
                 }
@@ -164,7 +164,7 @@ pub async fn before(
     let Some(why) = heard.objection else {
         return Ok(heard.doubt);
     };
-    let why = format!("A hook does not allow this: {why}");
+    let why = format!("A hook blocked this: {why}");
     agent.tell(Fact::Decided {
         use_id: wanted.id.clone(),
         tool: wanted.tool.clone(),
@@ -287,7 +287,7 @@ async fn heard(agent: &Agent, events: &[Event], tool: &str, more: Value, stop: &
     for hook in hooks.on(events, tool) {
         if hooks.need_leave && !may_run(agent, &hook.command) {
             let why = format!(
-                "the hook `{}` of `{}` may not run; a rule for Bash can allow its command",
+                "the hook `{}` of `{}` is not allowed to run; a Bash rule can allow its command",
                 hook.command, agent.birth.kind
             );
             agent.notice(Level::Warning, why.as_str());

@@ -230,8 +230,8 @@ fn settle(
 }
 
 /// The result of a call whose end nobody saw.
-pub const LOST: &str = "Interrupted: the program ended while this ran. It was not run again; \
-                        look at the state of things before going on.";
+pub const LOST: &str = "Interrupted: the program ended while this ran. It was not run again; check \
+                        the state of things before you continue.";
 
 /// The mail that stands in a transcript, on whatever branch and however long ago.
 pub fn mail_in(path: &Path) -> Result<Vec<MessageId>, StoreError> {

@@ -61,7 +61,10 @@ async fn one(agent: &Agent, tools: &ToolSet, wanted: Use, source: &str, stop: &S
     let data = output.data.clone();
     let block = result(&id, output);
     if let Err(error) = agent.recorder.result(&block, &data, source) {
-        agent.notice(Level::Error, format!("A result is not in the transcript: {error}"));
+        agent.notice(
+            Level::Error,
+            format!("A result could not be written to the transcript: {error}"),
+        );
     }
     block
 }
@@ -74,7 +77,7 @@ async fn finished(agent: &Agent, tools: &ToolSet, wanted: Use, stop: &Stop) -> O
     };
     tokio::select! {
         output = hooked(agent, tools, wanted, stop) => output,
-        () = late => Output::failed("Interrupted. What it had done by then is not known."),
+        () = late => Output::failed("Interrupted. How far it got is not known."),
     }
 }
 

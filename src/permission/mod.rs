@@ -196,7 +196,7 @@ impl fmt::Display for Why {
                 write!(f, "the {} rule `{rule}` ({source})", effect.as_str())
             }
             Self::MayBe { rule, source } => {
-                write!(f, "it may turn out to be what `{rule}` ({source}) denies")
+                write!(f, "it may be something that `{rule}` ({source}) denies")
             }
             Self::Mode { mode, instead } if instead.is_empty() => {
                 write!(f, "the mode {}", view::mode_name(*mode))
@@ -215,8 +215,8 @@ impl fmt::Display for Why {
             }
             Self::Secret { path } => write!(f, "{} holds keys", path.display()),
             Self::Unparsable { what } => write!(f, "not understood: {what}"),
-            Self::OnlyLooks => f.write_str("it only looks, inside the working directories"),
-            Self::Free => f.write_str("nobody has to allow it"),
+            Self::OnlyLooks => f.write_str("it only reads, inside the working directories"),
+            Self::Free => f.write_str("it needs no permission"),
             Self::NoRule { what } => write!(f, "no rule allows {what}"),
             Self::Hook { what } => write!(f, "a hook wants you to be asked: {what}"),
         }

@@ -6,7 +6,9 @@
 //! the receiver's transcript.
 
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use tokio::sync::{Notify, watch};
 
@@ -26,8 +28,10 @@ pub struct Post {
     journal: Arc<Journal>,
     pub team: TeamDir,
     trays: Mutex<HashMap<InboxStem, Arc<Tray>>>,
-    /// Counts the changes of the task list.
+    /// Counts the reasons to offer tasks: the list changed, or somebody became free.
     tasks: watch::Sender<u64>,
+    /// The task list is not what it was when it was looked at last.
+    list_changed: AtomicBool,
     /// Counts everything that moves: whoever looks twice and sees the same number saw one state.
     moves: watch::Sender<u64>,
     /// The team is gone, or its session ends: whoever works for it ends, too.
@@ -66,6 +70,10 @@ struct TrayState {
 
 /// As many marked messages are remembered, and as many wait in a tray; the rest is in the file.
 const MOST: usize = 1024;
+
+/// How much longer than a mark took the next one of the same inbox waits.
+const REST: u32 = 9;
+const LONGEST_REST: Duration = Duration::from_millis(100);
 
 impl TrayState {
     fn are_marked(&mut self, ids: HashSet<MessageId>) {
@@ -133,6 +141,15 @@ impl Tray {
         self.state().known.remove(id);
     }
 
+    /// Whether all of these were pushed, or have come in before.
+    fn has_all(&self, ids: &[MessageId]) -> bool {
+        let state = self.state();
+        ids.iter().all(|id| {
+            let came = state.known.contains(id) || state.earlier.contains(id);
+            came || state.new.iter().any(|message| message.id() == *id)
+        })
+    }
+
     /// Has the reader look at its inbox.
     pub fn look(&self) {
         self.state().look = true;
@@ -161,6 +178,7 @@ impl Post {
             team: team.clone(),
             trays: Mutex::default(),
             tasks: watch::Sender::new(0),
+            list_changed: AtomicBool::new(true),
             moves,
             closed: Stop::new(),
         });
@@ -176,8 +194,8 @@ impl Post {
 
     fn heed(&self, change: &Change) {
         match change {
-            Change::MailArrived { team, inbox, .. } if *team == self.team => {
-                if let Some(tray) = self.trays().get(inbox) {
+            Change::MailArrived { team, inbox, new, .. } if *team == self.team => {
+                if let Some(tray) = self.trays().get(inbox).filter(|tray| !tray.has_all(new)) {
                     tray.look();
                 }
                 self.moved();
@@ -297,8 +315,8 @@ impl Post {
         self.store.mail(&self.team).unread(name)
     }
 
-    /// Marks what stands in the receiver's transcript. One thread at a time does it for one inbox,
-    /// and takes along what came meanwhile.
+    /// Marks what stands in the receiver's transcript. One task at a time does it for one inbox,
+    /// and takes along what came meanwhile: every mark writes the whole inbox.
     pub fn mark(self: &Arc<Self>, name: &AgentName, mail: Vec<MessageId>) {
         let tray = self.tray(name);
         {
@@ -312,11 +330,10 @@ impl Post {
                 return;
             }
         }
-        let (post, name) = (Arc::clone(self), name.clone());
-        tokio::task::spawn_blocking(move || post.mark_all(&name, &tray));
+        tokio::spawn(Arc::clone(self).mark_all(name.clone(), tray));
     }
 
-    fn mark_all(&self, name: &AgentName, tray: &Tray) {
+    async fn mark_all(self: Arc<Self>, name: AgentName, tray: Arc<Tray>) {
         loop {
             let these = {
                 let mut state = tray.state();
@@ -326,16 +343,29 @@ impl Post {
                 }
                 std::mem::take(&mut state.unmarked)
             };
-            let marked = self.store.mail(&self.team).mark_read(name, &Which::These(&these));
-            match marked {
-                Ok(_) => tray.state().are_marked(these),
-                // They stand in the transcript, so they are not delivered again.
-                Err(error) => {
-                    tracing::warn!(%error, agent = %name, "mail could not be marked as read");
-                }
+            let since = Instant::now();
+            let (post, own, inbox) = (Arc::clone(&self), name.clone(), Arc::clone(&tray));
+            let marked = tokio::task::spawn_blocking(move || post.mark_these(&own, &inbox, these));
+            if marked.await.is_err() {
+                tray.state().marking = false;
+                break;
+            }
+            if !tray.state().unmarked.is_empty() {
+                let rest = (since.elapsed() * REST).min(LONGEST_REST);
+                self.closed.run_until_cancelled(tokio::time::sleep(rest)).await;
             }
         }
         self.moved();
+    }
+
+    fn mark_these(&self, name: &AgentName, tray: &Tray, these: HashSet<MessageId>) {
+        match self.store.mail(&self.team).mark_read(name, &Which::These(&these)) {
+            Ok(_) => tray.state().are_marked(these),
+            // They stand in the transcript, so they are not delivered again.
+            Err(error) => {
+                tracing::warn!(%error, agent = %name, "mail could not be marked as read");
+            }
+        }
     }
 
     /// Whether all that was delivered is marked.
@@ -343,9 +373,26 @@ impl Post {
         self.trays().values().all(|tray| !tray.state().marking)
     }
 
+    /// The task list changed, and free teammates are to be offered what it holds.
     pub fn tasks_changed(&self) {
+        self.list_unseen();
+        self.offer_again();
+    }
+
+    /// Free teammates are to be offered what the list holds, though it did not change.
+    pub fn offer_again(&self) {
         self.tasks.send_modify(|count| *count += 1);
         self.moved();
+    }
+
+    /// Nobody has looked at the list as it is now.
+    pub fn list_unseen(&self) {
+        self.list_changed.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether the list changed since this was asked last.
+    pub fn take_list_changed(&self) -> bool {
+        self.list_changed.swap(false, Ordering::SeqCst)
     }
 
     pub fn tasks(&self) -> watch::Receiver<u64> {

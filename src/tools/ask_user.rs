@@ -153,6 +153,7 @@ async fn ask(cx: &ToolContext, call: &Call, input: Value) -> Output {
         choices: Vec::new(),
         suggestions: Vec::new(),
         scopes: Vec::new(),
+        lines: Vec::new(),
     };
     // No rule and no mode can answer for the person.
     let verdict = cx.desk.raise(ask, &|| None, cx.view.clone(), &call.stop).await;
@@ -175,7 +176,7 @@ fn answer(questions: &[Words], verdict: Verdict) -> Output {
             "The user did not answer the questions one by one, but says: {remark}"
         )),
         Verdict::Deny { why: None } | Verdict::Allow { remark: None, .. } => Output::failed(
-            "The user did not answer. Go on with what seems best and say what you assumed, or stop \
+            "The user did not answer. Continue with what seems best and say what you assumed, or stop \
              if you cannot.",
         ),
         Verdict::Withdrawn { why } => Output::failed(format!("The user did not answer: {why}.")),

@@ -129,6 +129,7 @@ async fn ask(
     suggestions: &[Suggestion],
 ) -> Result<Admitted, String> {
     let name = tool.spec().name.as_ref();
+    let lines = tool.lines(&call, &wanted.input).await;
     let asker = Asker {
         chain: &cx.chain,
         color: cx.color.as_deref(),
@@ -136,6 +137,7 @@ async fn ask(
         tool: name,
         input: &wanted.input,
         access: &call.access,
+        lines: &lines,
         at: files::now(),
     };
     let ask = question(&asker, &call.view, why, suggestions);
@@ -205,7 +207,7 @@ fn tell_settled(cx: &ToolContext, wanted: &Use, settled: &Settled) {
     };
     let (decision, reason, grant) = match &settled.verdict {
         Verdict::Allow { input, grant, .. } => {
-            let changed = if input.is_some() { ", with another input" } else { "" };
+            let changed = if input.is_some() { ", with a changed input" } else { "" };
             ("allow", format!("allowed by {who}{changed}"), grant.as_ref())
         }
         Verdict::Deny { why: Some(why) } => ("deny", format!("denied by {who}: {why}"), None),
@@ -281,9 +283,10 @@ async fn carry_out(
     // What is not on disk as started would run again after a crash.
     let mut output = match cx.journal.trouble().filter(|trouble| trouble.waiting > 0) {
         None => run_caught(cx, tool, &call, input).await,
-        Some(trouble) => {
-            Output::failed(format!("Did not run: the journal takes nothing ({}).", trouble.reason))
-        }
+        Some(trouble) => Output::failed(format!(
+            "Did not run: the journal cannot be written ({}).",
+            trouble.reason
+        )),
     };
     let ended = Fact::ToolEnded {
         use_id: call.id.clone(),
@@ -303,7 +306,7 @@ async fn run_caught(cx: &ToolContext, tool: &dyn Tool, call: &Call, input: Value
     let ran = AssertUnwindSafe(tool.run(cx, call, input)).catch_unwind().await;
     ran.unwrap_or_else(|_| {
         tracing::error!(tool = %tool.spec().name, "a tool panicked");
-        Output::failed("The tool itself failed; this is a mistake in Quarterdeck. See the log.")
+        Output::failed("The tool itself failed; this is a bug in Quarterdeck. See the log.")
     })
 }
 

@@ -4,12 +4,12 @@
 use std::fs;
 use std::path::Path;
 
-use quarterdeck::agent::recipes::{self, Recipe};
+use quarterdeck::agent::recipes::{self, Part, Recipe};
 use quarterdeck::console::runtime::looks::Library;
 use quarterdeck::console::state::offers::{Past, Tree};
 use quarterdeck::console::update::{Effect, Look, Msg, Parting, Seen, Show};
 use quarterdeck::protocol::ids::SessionId;
-use quarterdeck::protocol::op::{Op, When};
+use quarterdeck::protocol::op::Op;
 use quarterdeck::settings::paths::Home;
 use quarterdeck::worktree::Preview;
 
@@ -35,6 +35,7 @@ fn recipe(name: &str, text: &str, kind: Option<&str>) -> Recipe {
         hint: "[file]".to_owned(),
         text: text.to_owned(),
         kind: kind.map(str::to_owned),
+        allowed: Vec::new(),
     }
 }
 
@@ -71,7 +72,7 @@ fn preview(conflicts: &[&str], commits: u64) -> Msg {
 fn a_merge_is_shown_first_and_enter_alone_merges_nothing() {
     let mut story = Story::new().msg(preview(&[], 2));
     let screen = story.screen();
-    for words in ["Merge worktree-ada?", "2 commits of worktree-ada come into main", "src/a.rs"] {
+    for words in ["Merge worktree-ada?", "Merges 2 commits of worktree-ada into main", "src/a.rs"] {
         assert!(screen.contains(words), "{words}: {screen}");
     }
     story = story.keys("<ret>");
@@ -85,21 +86,21 @@ fn what_does_not_fit_is_not_offered() {
     let mut story = Story::new().msg(preview(&["src/a.rs"], 2));
     let screen = story.screen();
     assert!(
-        screen.contains("does not fit") && screen.contains("git merge worktree-ada"),
+        screen.contains("has conflicts") && screen.contains("git merge worktree-ada"),
         "{screen}"
     );
     story = story.keys("m<ret>");
     assert_eq!(story.effects(), []);
     let mut nothing = Story::new().msg(preview(&[], 0));
-    assert!(nothing.screen().contains("main has everything"));
+    assert!(nothing.screen().contains("main already has every commit"));
 }
 
 #[test]
 fn a_diff_is_a_page_in_its_colours() {
-    let text = "diff --git a/x b/x\n@@ -1 +1 @@\n-old line\n+new line\nnot in git: y".to_owned();
+    let text = "diff --git a/x b/x\n@@ -1 +1 @@\n-old line\n+new line\nuntracked: y".to_owned();
     let mut story = Story::new().msg(seen(Seen::Diff { of: "ada".to_owned(), text }));
     let picture = story.picture();
-    assert!(picture.contains("changed by ada"), "{picture}");
+    assert!(picture.contains("changed where ada works"), "{picture}");
     let look = |words: &str| {
         let line = picture.lines().find(|line| line.contains(&format!("{words:?} ")));
         let line = line.unwrap_or_else(|| panic!("{words}: {picture}"));
@@ -140,8 +141,7 @@ fn another_session_is_picked_and_gone_on_with() {
     assert_eq!(story.effects(), std::slice::from_ref(&wanted));
     let mut story = Story::new().msg(look("aaaa"));
     assert_eq!(story.effects(), [wanted]);
-    for (id, words) in [("aa", "could be several"), ("zz", "no other session zz"), ("aab", "open")]
-    {
+    for (id, words) in [("aa", "matches several"), ("zz", "no other session zz"), ("aab", "open")] {
         let mut story = Story::new().msg(look(id));
         assert!(story.screen().contains(words), "{id}: {}", story.screen());
         assert_eq!(story.effects(), []);
@@ -160,13 +160,12 @@ fn own_commands_are_completed_and_said_in_the_persons_name() {
     assert!(screen.contains("/review") && screen.contains("what review does"), "{screen}");
     assert!(story().keys("<C-p>/review").screen().contains("/review [file]"));
     let mut said = story().keys("/review a.rs now<esc>").wait(600).keys("<ret>");
-    let text = "Review a.rs well.\nAll: a.rs now".to_owned();
-    assert_eq!(said.ops(), [Op::Say { to: lead(), text, when: When::Next }]);
-    let mut forked = story().keys("/sweep the attic<esc>").wait(600).keys("<ret>");
-    let prompt = "Sweep up.\n\nARGUMENTS: the attic".to_owned();
-    let kind = Some("Explore".to_owned());
-    let wanted = Op::Delegate { agent: lead(), kind, description: "/sweep".to_owned(), prompt };
-    assert_eq!(forked.ops(), [wanted]);
+    let wanted =
+        Op::Recipe { agent: lead(), name: "review".to_owned(), arguments: "a.rs now".to_owned() };
+    assert_eq!(said.ops(), std::slice::from_ref(&wanted));
+    let why = "there is no command /review".to_owned();
+    said = said.msg(Msg::Refused { op: Box::new(wanted), why });
+    assert_eq!(said.draft(), "/review a.rs now", "it can be mended");
     let mut ours = story().keys("/help<ret>");
     assert!(ours.screen().contains("answer the oldest ask"), "ours comes first");
     assert!(story().keys("/revew<ret>").screen().contains("did you mean /review"));
@@ -201,8 +200,24 @@ fn own_commands_and_skills_are_found_where_people_keep_them() {
     assert_eq!(found[1].kind.as_deref(), Some("general-purpose"));
     assert!(found[1].text.contains("skills/zz-draw") && found[1].text.ends_with("Draw."));
     assert_eq!((found[2].description.as_str(), found[2].hint.as_str()), ("mend it", "<what>"));
-    assert_eq!(found[2].said("the bow"), "Mend the, $.");
-    assert_eq!(found[0].said("more"), "Only words.\n\nARGUMENTS: more");
+    assert_eq!(found[2].parts("the bow"), [Part::Words("Mend the, $.".to_owned())]);
+    let more = Part::Words("Only words.\n\nARGUMENTS: more".to_owned());
+    assert_eq!(found[0].parts("more"), [more]);
+}
+
+#[test]
+fn commands_in_an_own_command_are_those_of_its_file() {
+    let words = |text: &str| Part::Words(text.to_owned());
+    let command = |text: &str| Part::Command(text.to_owned());
+    let parts = |text: &str, arguments: &str| recipe("x", text, None).parts(arguments);
+    let status = parts("State: !`git status $1`\n!`ls`", "-s");
+    let wanted =
+        [words("State: "), command("git status -s"), words("\n"), command("ls"), words("")];
+    assert_eq!(status, wanted);
+    // What the person writes behind the name runs nothing, nor does what only looks like it.
+    assert_eq!(parts("Say $1", "!`rm-all`"), [words("Say !`rm-all`")]);
+    let none = "stop!`now` and !`` and !`open";
+    assert_eq!(parts(none, ""), [words(none)]);
 }
 
 #[test]

@@ -164,7 +164,7 @@ fn an_edit_that_changes_nothing_is_a_plain_yes_and_an_empty_one_is_none() {
     let mut story = one();
     story.press("e").wait(150).press("<C-u><ret>");
     assert_eq!(story.answers(), []);
-    assert!(story.note().contains("nothing is left"), "{}", story.note());
+    assert!(story.note().contains("it is empty"), "{}", story.note());
 }
 
 #[test]

@@ -304,5 +304,5 @@ fn the_team_that_a_lead_made_names_its_session() {
         (rig.project.join("made").exists() && rig.project.join("made2").exists()).then_some(())
     });
     let left = rig.quarterdeck(&["asks", "list", "latest"]).code(0).stdout;
-    assert_eq!(left, "Nothing is asked\n");
+    assert_eq!(left, "No open asks\n");
 }

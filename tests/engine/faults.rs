@@ -35,7 +35,7 @@ const SILENCE: &str = "stall_ms: 60000";
 
 /// These do not pass, and what is said of them.
 const LASTING: [(&str, &str); 4] = [
-    ("garbage: true", "makes no sense"),
+    ("garbage: true", "could not be understood"),
     ("status: 529, times: 1000", "529"),
     ("status: 401, times: 1000", "401"),
     ("too_long: true, times: 1000", "prompt is too long"),

@@ -69,7 +69,7 @@ fn a_hook_refuses_a_tool_speaks_of_a_result_and_sends_back_who_is_not_done() {
     assert_eq!(results.len(), 3, "{results:?}");
     assert!(!results[0].1 && results[0].0.contains("<hook-feedback>\nit was seen"), "{results:?}");
     assert!(results[1].1, "{results:?}");
-    assert_eq!(results[1].0, "A hook does not allow this: not that file");
+    assert_eq!(results[1].0, "A hook blocked this: not that file");
     // Each was told what it is for, and nothing else.
     let (pre, post, stop) = (told(&rig, "pre"), told(&rig, "post"), told(&rig, "stop"));
     assert_eq!((pre.len(), post.len(), stop.len()), (2, 1, 2), "Write is nobody's");
@@ -156,7 +156,7 @@ fn a_hook_that_fails_or_takes_too_long_is_told_of_and_the_work_goes_on() {
     let rig = Rig::on(BOOK);
     of_user(&rig, &hook("Stop", "", "exit 2"));
     let ran = rig.stream(&[&["-p", "work"], &FREE[..]].concat()).code(0);
-    assert_eq!(notices(&ran, "stops all the same"), 1, "{ran:?}");
+    assert_eq!(notices(&ran, "stops anyway"), 1, "{ran:?}");
     assert!(ran.result()["result"].as_str().unwrap().contains("done"));
 }
 
@@ -170,7 +170,7 @@ fn what_comes_with_a_project_runs_only_what_is_allowed() {
     let id = ran.started()[0]["agent"].as_str().unwrap().to_owned();
     let results = ran.results(&id);
     assert!(
-        results.iter().all(|(text, failed)| *failed && text.contains("may not run")),
+        results.iter().all(|(text, failed)| *failed && text.contains("is not allowed to run")),
         "{ran:?}"
     );
     assert!(told(&rig, "pre").is_empty() && rig.read("log").is_empty());

@@ -39,7 +39,7 @@ fn the_person_may_give_as_much_again_or_end_it() {
     assert_eq!((&question["used"], &question["limit"]), (&5.0.into(), &5.0.into()));
     assert_eq!(stage.status_of("fred")["state"], "waiting for you");
     let listed = stage.asks(&["list", "latest"]).code(0).stdout;
-    assert!(listed.contains("Go on after 5 turns of its 5 turns?"), "{listed}");
+    assert!(listed.contains("Continue after 5 turns of its 5 turns?"), "{listed}");
     stage.approve(&first, &[]);
     let second = stage.ask(|ask| is_budget(ask) && ask["id"] != first["id"]);
     assert_eq!(second["question"]["limit"], 10.0);

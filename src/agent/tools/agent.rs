@@ -89,7 +89,7 @@ impl Tool for AgentTool {
     fn access(&self, cx: &ToolContext, input: &Value) -> Result<Vec<Access>, Bad> {
         let input: Input = parse("Agent", input)?;
         if input.isolation.is_some() && input.cwd.is_some() {
-            return Err(Bad("`cwd` and `isolation: worktree` exclude each other.".to_owned()));
+            return Err(Bad("`cwd` and `isolation: worktree` cannot be combined.".to_owned()));
         }
         if input.prompt.trim().is_empty() {
             return Err(Bad("`prompt` is empty: say what the agent should do.".to_owned()));
@@ -130,6 +130,7 @@ impl Tool for AgentTool {
                 name: input.name,
                 team: input.team_name,
                 mode: input.mode,
+                lent: None,
                 worktree: input.isolation.is_some(),
                 cwd: input.cwd.map(|cwd| cx.resolve(&cwd)),
                 max_turns: input.max_turns,

@@ -20,6 +20,7 @@ use crate::model::rehearsal::playbook::{Pace, Playbook};
 use crate::model::rehearsal::player::Unmatched;
 use crate::model::{choose, http, retry};
 use crate::permission::View;
+use crate::permission::rule::split_rules;
 use crate::protocol::ids::SessionId;
 use crate::protocol::op::Mode;
 use crate::session::live::{Definitions as Followed, Live, Start, StartError};
@@ -37,7 +38,13 @@ pub struct Begun {
     pub tree: Option<Worktree>,
 }
 
-pub async fn begin(store: &Store, run: &Run, out: &mut Out) -> Result<Begun, Failure> {
+/// Begins a session, or gives up when `stop` says so: start-up files of a shell may take long.
+pub async fn begin(
+    store: &Store,
+    run: &Run,
+    out: &mut Out,
+    stop: impl Future<Output = ()>,
+) -> Result<Begun, Failure> {
     if !run.on_screen && run.playbook.as_deref().is_some_and(demo::is_demo) {
         let project = demo::enter_scratch()?;
         out.remark(&format!("quarterdeck: the rehearsal works in {}", project.display()));
@@ -46,7 +53,11 @@ pub async fn begin(store: &Store, run: &Run, out: &mut Out) -> Result<Begun, Fai
     let here = here.canonicalize().unwrap_or(here);
     let tree = run.worktree.as_ref().map(|name| worktree_of(&here, name, out)).transpose()?;
     let project = tree.as_ref().map_or_else(|| here.clone(), |tree| tree.inside(&here));
-    match start(store, run, project, out).await {
+    let started = tokio::select! {
+        started = start(store, run, project, out) => started,
+        () = stop => Err(Failure::Interrupted),
+    };
+    match started {
         Ok(live) => Ok(Begun { live, tree }),
         Err(failure) => {
             // Nothing was done in it.
@@ -81,6 +92,7 @@ async fn start(store: &Store, run: &Run, project: PathBuf, out: &mut Out) -> Res
         session,
         project,
         mode_is_given: mode.is_some(),
+        model_is_given: run.model.is_some() && run.playbook.is_none(),
         view,
         brains,
         brain,
@@ -143,7 +155,7 @@ fn mode(run: &Run, lead: Option<&Definition>) -> Result<Option<Mode>, Failure> {
         return Ok(Some(Mode::BypassPermissions));
     }
     match run.permission_mode.as_deref().map(known_mode).transpose()? {
-        Some(Mode::Bubble) => Err(Failure::bad_input("only forks are in the mode `bubble`")),
+        Some(Mode::Bubble) => Err(Failure::bad_input("only forks can use the mode `bubble`")),
         Some(mode) => Ok(Some(mode)),
         // A file of the project must not free the lead of all questions.
         None => Ok(lead
@@ -167,7 +179,7 @@ fn session(store: &Store, run: &Run, project: &Path) -> Result<Option<SessionId>
     }
     let newest = resume::sessions(store.home(), project).into_iter().next();
     newest.map(Some).ok_or_else(|| {
-        none("there is no session of this directory yet; begin one without -c".to_owned())
+        none("there is no session to resume in this directory; start one without -c".to_owned())
     })
 }
 
@@ -196,27 +208,9 @@ fn view(
     loaded_view(store.home(), mode, &given, project, Some(layer), out).map(|(view, _)| view)
 }
 
-/// Rules may stand in one argument, separated by commas or blanks outside of parentheses.
+/// Several rules may stand in one argument.
 fn split(rules: &[String]) -> Vec<String> {
-    let mut found = Vec::new();
-    for text in rules {
-        let (mut rule, mut depth) = (String::new(), 0_u32);
-        for c in text.chars() {
-            match c {
-                '(' => depth += 1,
-                ')' => depth = depth.saturating_sub(1),
-                _ => {}
-            }
-            if depth == 0 && (c == ',' || c.is_whitespace()) {
-                found.push(std::mem::take(&mut rule));
-            } else {
-                rule.push(c);
-            }
-        }
-        found.push(rule);
-    }
-    found.retain(|rule| !rule.is_empty());
-    found
+    rules.iter().flat_map(|text| split_rules(text)).collect()
 }
 
 fn definition(definitions: &Catalog, name: &str) -> Result<Definition, Failure> {
@@ -225,7 +219,7 @@ fn definition(definitions: &Catalog, name: &str) -> Result<Definition, Failure> 
             Some(near) => format!("did you mean `{near}`?"),
             None => "`quarterdeck agents list` shows all".to_owned(),
         };
-        Failure::no("agent_not_found", format!("no kind of agent is called `{name}`; {hint}"))
+        Failure::no("agent_not_found", format!("there is no agent type `{name}`; {hint}"))
     })
 }
 
@@ -240,7 +234,7 @@ fn brains(run: &Run, lead: Option<&Definition>, out: &mut Out) -> Result<(Brains
                 false => Playbook::load(file).map_err(|error| bad(error.to_string()))?,
             };
             if run.model.is_some() {
-                out.remark("quarterdeck: --model is not used: the playbook answers");
+                out.remark("quarterdeck: --model is ignored: the playbook answers");
             }
             // What nobody watches need not be slow; what somebody watches must not break off.
             let (pace, unmatched) = match run.on_screen {

@@ -428,7 +428,7 @@ impl<'a> Walk<'a, '_> {
             self.into.not_understood("which program runs is known only when it runs");
         }
         if name.is_some_and(|name| !name.quoted && RESERVED.contains(&name.text.as_str())) {
-            self.into.not_understood("a word of the language stands where a program should");
+            self.into.not_understood("a shell keyword stands where a program should");
         }
         if let Some(why) = builtin::doubt(&simple) {
             self.into.not_understood(why);

@@ -155,7 +155,7 @@ fn edited(ask: &Ask, edit: &EditBox) -> Result<Option<Value>, String> {
         return Ok(None);
     }
     if text.trim().is_empty() {
-        return Err("nothing is left of it; to say no, go back and press n".to_owned());
+        return Err("it is empty; to say no, go back and press n".to_owned());
     }
     match (edit.form, &ask.question) {
         (EditForm::Command, Question::Tool { input, .. }) => {

@@ -1,5 +1,6 @@
 //! The request itself as lines: who, what, why, where, and the whole of what would be done.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use ratatui::style::Style;
@@ -9,6 +10,7 @@ use serde_json::Value;
 use super::ask_rows::whole_rows;
 use crate::console::state::State;
 use crate::console::state::asks::{AskDialog, Waiting, gist};
+use crate::console::text::diff::Diff;
 use crate::console::text::highlight::Pens;
 use crate::console::text::sanitize::{exact, one_line};
 use crate::console::text::width::width;
@@ -113,7 +115,9 @@ fn head(known: &Waiting, hand: Hand<'_>) -> Vec<Line<'static>> {
         lines.extend(hand.labelled("why", Line::styled(one_line(why), theme.text)));
     }
     if let Some(rule) = &ask.why.rule {
-        lines.extend(hand.labelled("asked", Line::styled(one_line(rule), theme.faint)));
+        // The directory is named below.
+        let rule = rule.replace(&format!(" {}/", ask.cwd.display()), " ");
+        lines.extend(hand.labelled("asked", Line::styled(one_line(&rule), theme.faint)));
     }
     match &ask.question {
         Question::Plan { file, .. } => {
@@ -195,7 +199,7 @@ fn content(ask: &Ask, dialog: &AskDialog, hand: Hand<'_>) -> Vec<Line<'static>> 
 /// What would be done after a yes.
 fn done(ask: &Ask, hand: Hand<'_>) -> Vec<Line<'static>> {
     match &ask.question {
-        Question::Tool { name, input, .. } => tool(name, input, hand),
+        Question::Tool { name, input, .. } => tool(ask, name, input, hand),
         Question::Plan { text, .. } => {
             markdown::lines(&exact(text), hand.width, hand.theme, hand.pens)
         }
@@ -205,20 +209,22 @@ fn done(ask: &Ask, hand: Hand<'_>) -> Vec<Line<'static>> {
                 Spender::Team => "The team has",
             };
             let (used, limit) = (measured(*what, *used), measured(*what, *limit));
-            let text = format!("{who} used {used} of {limit}. May it go on?");
+            let text = format!("{who} used {used} of {limit}. May it continue?");
             hand.plain(Line::styled(text, hand.theme.text))
         }
         Question::NoAnswerToShutdown => {
-            let text = "It was asked to end and has not answered. What is in its hands may be lost \
-                        if it is ended now.";
+            let text = "It was asked to end and has not answered. What it is working on may be \
+                        lost if it is ended now.";
             hand.plain(Line::styled(text, hand.theme.text))
         }
         Question::Words { .. } => Vec::new(),
     }
 }
 
-fn tool(name: &str, input: &Value, hand: Hand<'_>) -> Vec<Line<'static>> {
+fn tool(ask: &Ask, name: &str, input: &Value, hand: Hand<'_>) -> Vec<Line<'static>> {
     let text = |key: &str| input.get(key).and_then(Value::as_str);
+    // The directory is named above.
+    let inside = |path| Path::new(path).strip_prefix(&ask.cwd).ok().and_then(Path::to_str);
     match (name, text("command"), text("file_path")) {
         ("Bash", Some(command), _) => {
             let mut lines = hand.exactly(command, "bash", ("$ ", "> "));
@@ -227,12 +233,15 @@ fn tool(name: &str, input: &Value, hand: Hand<'_>) -> Vec<Line<'static>> {
         }
         ("Edit", _, Some(path)) if text("old_string").is_some() => {
             let (old, new) = (text("old_string"), text("new_string"));
+            let (old, new) = (exact(old.unwrap_or_default()), exact(new.unwrap_or_default()));
             let known = ["file_path", "old_string", "new_string"];
-            changed(path, old.unwrap_or_default(), new.unwrap_or_default(), (input, &known), hand)
+            let path = inside(path).unwrap_or(path);
+            changed(path, &diff::of_edit(&old, &new, &ask.lines), (input, &known), hand)
         }
         ("Write", _, Some(path)) if text("content").is_some() => {
-            let new = text("content").unwrap_or_default();
-            changed(path, "", new, (input, &["file_path", "content"]), hand)
+            let new = exact(text("content").unwrap_or_default());
+            let path = inside(path).unwrap_or(path);
+            changed(path, &diff::of_edit("", &new, &[1]), (input, &["file_path", "content"]), hand)
         }
         _ => {
             let pretty = serde_json::to_string_pretty(input).unwrap_or_else(|_| input.to_string());
@@ -244,13 +253,12 @@ fn tool(name: &str, input: &Value, hand: Hand<'_>) -> Vec<Line<'static>> {
 /// A change of a file, whole.
 fn changed(
     path: &str,
-    old: &str,
-    new: &str,
+    diff: &Diff,
     (input, known): (&Value, &[&str]),
     hand: Hand<'_>,
 ) -> Vec<Line<'static>> {
     let theme = hand.theme;
-    let diff = diff::of_edit(&exact(old), &exact(new)).in_file(path);
+    let diff = diff.clone().in_file(path);
     let mut title = vec![Span::styled(exact(path).replace('\n', "⏎"), theme.strong)];
     title.push(Span::styled(format!("  +{}", diff.added), theme.good));
     title.push(Span::styled(format!(" {}{}", theme.glyphs.minus, diff.removed), theme.bad));

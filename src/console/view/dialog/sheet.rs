@@ -53,7 +53,9 @@ pub fn page(state: &State, sheet: &Sheet, theme: &Theme) -> (String, Vec<Line<'s
             let lines = lines.iter().map(|line| Line::styled(one_line(line), theme.text));
             (one_line(title), lines.collect())
         }
-        Page::Diff { of, text } => (format!("changed by {}", one_line(of)), diff(text, theme)),
+        Page::Diff { of, text } => {
+            (format!("changed where {} works", one_line(of)), diff(text, theme))
+        }
         Page::Found { query, hits } => {
             (format!("`{}`: {}", one_line(query), hits.len()), found(hits, theme))
         }
@@ -139,7 +141,7 @@ fn context(state: &State, theme: &Theme) -> Vec<Line<'static>> {
         ]));
     }
     if lines.is_empty() {
-        lines.push(Line::styled("nobody has said anything yet", theme.faint));
+        lines.push(Line::styled("nothing yet", theme.faint));
     }
     lines
 }
@@ -162,7 +164,7 @@ fn permissions(state: &State, theme: &Theme) -> Vec<Line<'static>> {
         let mode = Span::styled(mode_name(agent.mode), theme.text);
         lines.push(Line::from(vec![badge(agent, theme), mode]));
     }
-    lines.extend([Line::default(), Line::styled("given in this session", theme.heading)]);
+    lines.extend([Line::default(), Line::styled("granted in this session", theme.heading)]);
     for grant in &state.about.grants {
         let who =
             grant.agent.as_ref().map_or("everybody".to_owned(), |id| one_line(id.name.as_str()));
@@ -208,7 +210,7 @@ fn notices(state: &State, theme: &Theme) -> Vec<Line<'static>> {
         })
         .collect();
     if lines.is_empty() {
-        lines.push(Line::styled("nothing was said", theme.faint));
+        lines.push(Line::styled("no notices yet", theme.faint));
     }
     lines
 }
@@ -216,7 +218,7 @@ fn notices(state: &State, theme: &Theme) -> Vec<Line<'static>> {
 /// A patch as git tells it.
 fn diff(text: &str, theme: &Theme) -> Vec<Line<'static>> {
     let style = |line: &str| match line.as_bytes().first() {
-        _ if line.starts_with("diff --git") || line.starts_with("not in git:") => theme.heading,
+        _ if line.starts_with("diff --git") || line.starts_with("untracked:") => theme.heading,
         _ if line.starts_with("+++") || line.starts_with("---") => theme.faint,
         Some(b'+') => theme.added,
         Some(b'-') => theme.removed,
@@ -229,7 +231,7 @@ fn diff(text: &str, theme: &Theme) -> Vec<Line<'static>> {
 
 fn found(hits: &[Hit], theme: &Theme) -> Vec<Line<'static>> {
     if hits.is_empty() {
-        return vec![Line::styled("nothing holds these words", theme.faint)];
+        return vec![Line::styled("no matches", theme.faint)];
     }
     let line = |hit: &Hit| {
         Line::from(vec![
