@@ -8,6 +8,7 @@ mod headless {
     mod flags;
     mod live;
     mod ops;
+    mod recipes;
     mod resume;
     mod settings;
     mod signals;

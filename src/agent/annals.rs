@@ -88,7 +88,9 @@ impl Annals {
             if !is_lead || from != "user" {
                 let (from, text) = (from.clone(), text.clone());
                 let rank = Rank::of(&from);
-                let item = Item { id: *id, when: *when, rank, from, text, mail: None };
+                let (id, when) = (*id, *when);
+                // What was lent with it was for that turn.
+                let item = Item { id, when, rank, from, text, mail: None, lent: None };
                 self.unheard.entry(agent.clone()).or_default().push(item);
             }
         } else if let Fact::Heard { queued, .. } = fact {

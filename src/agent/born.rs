@@ -104,9 +104,9 @@ pub fn bear(office: &Office, crew: Arc<dyn Crew>, cradle: Cradle) -> Result<Agen
     Ok(Agent {
         cx: Arc::new(cx),
         tools: cradle.tools,
+        offers: Offers::new(cradle.brain.chosen.name()),
         brains: Mutex::new(Thinker::new(cradle.brain)),
         prefix: cradle.prefix,
-        offers: Offers::default(),
         caller: Caller {
             agent: cradle.called,
             agent_type: Some(cradle.birth.kind.clone()),
@@ -168,6 +168,7 @@ pub fn subagent(office: &Office, parent: &Agent, up: Upbringing<'_>) -> Cradle {
     let definition = up.definition;
     let cwd = up.site.cwd(parent);
     let mut view = View::clone(&parent.views.borrow());
+    view.take_back();
     view.mode = child_mode(parent.mode(), definition.permission_mode);
     view.seat = Seat::Teammate;
     // A plan is its writer's own.
@@ -230,6 +231,7 @@ pub fn fork(
     let own = agent_id(office, &id);
     let cwd = site.cwd(parent);
     let mut view = View::clone(&parent.views.borrow());
+    view.take_back();
     // Who only plans has nobody else change things either.
     view.mode = if parent.mode() == Mode::Plan { Mode::Plan } else { Mode::Bubble };
     view.plan_file = None;

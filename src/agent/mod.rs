@@ -23,6 +23,7 @@ pub mod prompt;
 pub mod queue;
 pub mod rebuild;
 pub mod recipes;
+pub mod recite;
 pub mod record;
 pub mod report;
 pub mod revive;

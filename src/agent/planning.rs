@@ -21,6 +21,8 @@ const SLUG: &str = "planSlug";
 
 /// The member of the session's state, and of a transcript's meta file, that holds [`Planning`].
 pub const PLANNING: &str = "planning";
+/// The member of a session's state, and of what is known of an agent, that names its model.
+pub const MODEL: &str = "model";
 
 const HOW: &str = include_str!("../../assets/prompts/plan.md");
 
@@ -106,7 +108,11 @@ impl Agent {
                 let state = office.state();
                 state.write("mode", &mode).and_then(|()| state.write(PLANNING, &planning))
             }
-            Some(_) => self.keep_in_meta(office, mode, &planning),
+            Some(_) => {
+                let members =
+                    [("permissionMode", Json::of(&mode)), (PLANNING, Json::of(&planning))];
+                self.keep_in_meta(office, members)
+            }
         };
         if let Err(error) = kept {
             let text = format!("The mode of {} could not be saved: {error}", self.cx.me.name);
@@ -114,17 +120,31 @@ impl Agent {
         }
     }
 
+    /// Keeps the name of the model it thinks with from now on, for whoever resumes it. Blocks.
+    pub fn keep_model(&self, office: &Office, name: &str) {
+        let kept = match self.recorder.agent_id() {
+            None => office.state().write(MODEL, &name),
+            Some(_) => self.keep_in_meta(office, [(MODEL, Json::of(&name))]),
+        };
+        if let Err(error) = kept {
+            let text =
+                format!("A restart would not know the model of {}: {error}", self.cx.me.name);
+            self.notice(Level::Warning, text);
+        }
+    }
+
+    /// Keeps what is known of it beside its transcript.
     fn keep_in_meta(
         &self,
         office: &Office,
-        mode: Mode,
-        planning: &Planning,
+        members: impl IntoIterator<Item = (&'static str, Json)>,
     ) -> Result<(), StoreError> {
         let path = self.recorder.path();
         // Without one it never goes on.
         let Some(mut meta) = transcript::read_meta(&path)? else { return Ok(()) };
-        meta.set("permissionMode", Json::of(&mode), &[]);
-        meta.set(PLANNING, Json::of(planning), &[]);
+        for (member, value) in members {
+            meta.set(member, value, &[]);
+        }
         transcript::write_meta(&office.store, &path, &meta)
     }
 }

@@ -65,6 +65,19 @@ pub fn system(
         .collect()
 }
 
+/// The same prompt for who thinks with another model by now. What stands behind that line has
+/// none like it: directories, and what git says.
+pub fn with_model(system: &[SystemBlock], from: &str, to: &str) -> Vec<SystemBlock> {
+    let mut system = system.to_vec();
+    if let Some(block) = system.last_mut() {
+        let line = format!("\n- Model: {from}\n");
+        if let Some(at) = block.text.rfind(&line) {
+            block.text.replace_range(at..at + line.len(), &format!("\n- Model: {to}\n"));
+        }
+    }
+    system
+}
+
 impl Surroundings {
     fn in_words(&self) -> String {
         let mut text = format!(

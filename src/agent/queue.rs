@@ -9,6 +9,7 @@ use super::solo::NEWS;
 use crate::model::Stop;
 use crate::protocol::ids::MessageId;
 use crate::protocol::op::When;
+use crate::tools::context::Lent;
 
 /// Something that waits to be put into an agent's conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,6 +23,8 @@ pub struct Item {
     pub text: String,
     /// The message of an inbox that this is; it counts as read once it is in the transcript.
     pub mail: Option<MessageId>,
+    /// What may be done without asking in the turn that hears it.
+    pub lent: Option<Lent>,
 }
 
 /// In which order equally urgent things are served.
@@ -86,14 +89,26 @@ impl Queue {
         text: String,
         tell: impl FnOnce(u64),
     ) -> Option<u64> {
+        self.push_lending(when, from, text, None, tell)
+    }
+
+    /// As `push_told`, with what is lent for the turn.
+    pub fn push_lending(
+        &self,
+        when: When,
+        from: &str,
+        text: String,
+        lent: Option<Lent>,
+        tell: impl FnOnce(u64),
+    ) -> Option<u64> {
         let (rank, from) = (Rank::of(from), from.to_owned());
-        self.insert(Item { id: 0, when, rank, from, text, mail: None }, tell)
+        self.insert(Item { id: 0, when, rank, from, text, mail: None, lent }, tell)
     }
 
     /// Puts a message of the agent's inbox in.
     pub fn push_mail(&self, rank: Rank, from: &str, text: String, mail: MessageId) -> Option<u64> {
         let (from, mail) = (from.to_owned(), Some(mail));
-        self.insert(Item { id: 0, when: When::Next, rank, from, text, mail }, |_| {})
+        self.insert(Item { id: 0, when: When::Next, rank, from, text, mail, lent: None }, |_| {})
     }
 
     fn insert(&self, item: Item, tell: impl FnOnce(u64)) -> Option<u64> {

@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::definition::{Sources, body, front};
 use super::memory::beginning;
 use super::skills::is_plain;
+use crate::permission::rule::split_rules;
 
 /// More of a file than this is not said.
 const LARGEST: u64 = 64_000;
@@ -28,35 +29,70 @@ pub struct Recipe {
     pub text: String,
     /// The kind of subagent that does it, for one that wants a context of its own.
     pub kind: Option<String>,
+    /// Rules: what may be done without asking in the turn that hears it.
+    pub allowed: Vec<String>,
+}
+
+/// A piece of what a recipe says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Part {
+    Words(String),
+    /// A command in the place of which its output is said.
+    Command(String),
 }
 
 impl Recipe {
-    /// What is said for these arguments. Where the words do not place them, they stand behind.
-    pub fn said(&self, arguments: &str) -> String {
-        let mut said = String::new();
-        let mut rest = self.text.as_str();
+    /// What is said for these arguments, in parts. Where the words do not place the arguments,
+    /// they stand behind. A command is one by what is written in the file, never by an argument.
+    pub fn parts(&self, arguments: &str) -> Vec<Part> {
+        let mut parts = Vec::new();
         let mut is_placed = false;
-        while let Some((before, after)) = rest.split_once('$') {
-            said.push_str(before);
-            let digit = after.chars().next().and_then(|first| first.to_digit(10)).unwrap_or(0);
-            if let Some(after) = after.strip_prefix("ARGUMENTS") {
-                said.push_str(arguments);
-                (rest, is_placed) = (after, true);
-            } else if let Some(nth) = usize::try_from(digit).ok().and_then(|nth| nth.checked_sub(1))
-            {
-                said.push_str(arguments.split_whitespace().nth(nth).unwrap_or_default());
-                (rest, is_placed) = (&after[1..], true);
-            } else {
-                said.push('$');
-                rest = after;
-            }
+        let mut rest = self.text.as_str();
+        while let Some((before, command, after)) = next_command(rest) {
+            parts.push(Part::Words(filled(before, arguments, &mut is_placed)));
+            parts.push(Part::Command(filled(command, arguments, &mut is_placed)));
+            rest = after;
         }
-        said.push_str(rest);
+        let mut last = filled(rest, arguments, &mut is_placed);
         if !is_placed && !arguments.is_empty() {
-            said.push_str(&format!("\n\nARGUMENTS: {arguments}"));
+            last.push_str(&format!("\n\nARGUMENTS: {arguments}"));
         }
-        said
+        parts.push(Part::Words(last));
+        parts
     }
+}
+
+/// The next ``!`command` ``, with what stands before and behind it. Only at the beginning of a
+/// line or behind a blank: `a!` is a word.
+fn next_command(text: &str) -> Option<(&str, &str, &str)> {
+    let begins = |at: &usize| text[..*at].chars().next_back().is_none_or(char::is_whitespace);
+    let mut found = text.match_indices("!`").map(|(at, _)| at).filter(begins);
+    found.find_map(|at| {
+        let (command, after) = text[at + 2..].split_once('`')?;
+        (!command.trim().is_empty()).then(|| (&text[..at], command, after))
+    })
+}
+
+/// The words with the arguments in their places.
+fn filled(words: &str, arguments: &str, is_placed: &mut bool) -> String {
+    let mut said = String::new();
+    let mut rest = words;
+    while let Some((before, after)) = rest.split_once('$') {
+        said.push_str(before);
+        let digit = after.chars().next().and_then(|first| first.to_digit(10)).unwrap_or(0);
+        if let Some(after) = after.strip_prefix("ARGUMENTS") {
+            said.push_str(arguments);
+            (rest, *is_placed) = (after, true);
+        } else if let Some(nth) = usize::try_from(digit).ok().and_then(|nth| nth.checked_sub(1)) {
+            said.push_str(arguments.split_whitespace().nth(nth).unwrap_or_default());
+            (rest, *is_placed) = (&after[1..], true);
+        } else {
+            said.push('$');
+            rest = after;
+        }
+    }
+    said.push_str(rest);
+    said
 }
 
 /// All of them by name. Of two with one name it is the nearer one, and the project's.
@@ -129,5 +165,19 @@ fn read(name: String, file: &Path, is_skill: bool) -> Option<Recipe> {
         hint: field("argument-hint").unwrap_or_default().to_owned(),
         text,
         kind,
+        allowed: allowed(fields.get("allowed-tools")),
     })
+}
+
+/// Rules in one text, or a list of them.
+fn allowed(value: Option<&Value>) -> Vec<String> {
+    match value {
+        Some(Value::String(text)) => split_rules(text),
+        Some(Value::Array(all)) => {
+            all.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+        }
+        Some(Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_)) | None => {
+            Vec::new()
+        }
+    }
 }

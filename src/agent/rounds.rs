@@ -11,7 +11,7 @@ use super::hooks;
 use crate::model::Stop;
 use crate::protocol::content::{Block, Content, Known};
 use crate::protocol::event::Level;
-use crate::tools::call::call;
+use crate::tools::call::{call, call_doubted};
 use crate::tools::registry::ToolSet;
 use crate::tools::{Output, Use};
 
@@ -89,13 +89,14 @@ async fn hooked(agent: &Agent, tools: &ToolSet, wanted: Use, stop: &Stop) -> Out
     let Some(name) = name.filter(|_| !agent.birth.gear.hooks.is_empty() && !has_begun) else {
         return call(&agent.cx, tools, wanted, stop).await;
     };
-    if let Err(why) = hooks::before(agent, &name, &wanted, stop).await {
-        return Output::failed(why);
-    }
+    let doubt = match hooks::before(agent, &name, &wanted, stop).await {
+        Ok(doubt) => doubt,
+        Err(why) => return Output::failed(why),
+    };
     if stop.is_cancelled() {
         return Output::failed("Interrupted before it started.");
     }
-    let mut output = call(&agent.cx, tools, wanted.clone(), stop).await;
+    let mut output = call_doubted(&agent.cx, tools, wanted.clone(), doubt, stop).await;
     hooks::after(agent, &name, &wanted, &mut output, stop).await;
     output
 }

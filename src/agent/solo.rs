@@ -22,7 +22,7 @@ use crate::protocol::ids::{AgentId, AgentName, MessageId, TeamDir};
 use crate::protocol::message::Message;
 use crate::protocol::op::When;
 use crate::protocol::task::Task;
-use crate::tools::context::{Letter, LetterKind, Wish};
+use crate::tools::context::{Lent, Letter, LetterKind, Wish};
 use crate::tools::{Call, Crew, Note, Output, Place};
 
 pub struct Solo {
@@ -151,10 +151,22 @@ impl Solo {
 
     /// Puts words into an agent's queue, visibly. `false` when it has ended.
     pub fn queue(&self, to: &AgentId, when: When, from: &str, text: String) -> bool {
+        self.queue_lending(to, when, from, text, None)
+    }
+
+    /// As `queue`, with what is lent for the turn that hears it.
+    pub fn queue_lending(
+        &self,
+        to: &AgentId,
+        when: When,
+        from: &str,
+        text: String,
+        lent: Option<Lent>,
+    ) -> bool {
         let Some(agent) = self.agent(to) else { return false };
         let told = text.clone();
         let tell = |id| agent.tell(Fact::Queued { id, when, from: from.to_owned(), text: told });
-        agent.queue.push_told(when, from, text, tell).is_some()
+        agent.queue.push_lending(when, from, text, lent, tell).is_some()
     }
 
     fn people(&self) -> MutexGuard<'_, People> {

@@ -200,14 +200,17 @@ async fn prepare(
         }
     };
     match bear(solo, cradle) {
-        Ok(agent) => Ok(Ready {
-            agent,
-            talk,
-            name: wish.name.clone(),
-            worktree: tree,
-            background: (background || wish.background) && may_leave_behind(solo, parent),
-            trunk: trunk.filter(|record| !record.is_empty()),
-        }),
+        Ok(agent) => {
+            wish.lent.iter().for_each(|lent| agent.lend(lent));
+            Ok(Ready {
+                agent,
+                talk,
+                name: wish.name.clone(),
+                worktree: tree,
+                background: (background || wish.background) && may_leave_behind(solo, parent),
+                trunk: trunk.filter(|record| !record.is_empty()),
+            })
+        }
         Err(error) => {
             if let Some(tree) = tree {
                 // Nothing is in it.

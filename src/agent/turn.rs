@@ -99,6 +99,7 @@ pub async fn turn(agent: &Agent, talk: &mut Talk) -> Outcome {
     }
     let outcome = Outcome { end, text: round.text, rounds: round.rounds };
     agent.queue.turn_ends();
+    agent.take_back();
     agent.books.purse.ends(&agent.cx.me.to_string());
     agent.tell(Fact::TurnEnded {
         outcome: outcome.end.as_str().to_owned(),
@@ -390,6 +391,7 @@ pub fn hear(agent: &Agent, talk: &mut Talk, items: Vec<Item>) {
     let group = |item: &Item| if item.mail.is_some() { MAIL.to_owned() } else { item.from.clone() };
     for items in items.chunk_by(|one, two| group(one) == group(two)) {
         let Some(first) = items.first() else { continue };
+        items.iter().filter_map(|item| item.lent.as_ref()).for_each(|lent| agent.lend(lent));
         let texts: Vec<String> = items.iter().map(|item| item.text.clone()).collect();
         let ids = items.iter().map(|item| item.id).collect();
         let mail: Vec<MessageId> = items.iter().filter_map(|item| item.mail.clone()).collect();

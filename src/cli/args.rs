@@ -324,6 +324,10 @@ pub struct Inbox {
 #[derive(Debug, Subcommand)]
 pub enum PlaybookCommand {
     /// Summarise a playbook, or list everything that is wrong with it
+    ///
+    /// A turn may have a `fault`, which happens the first `times` times that it is played:
+    /// `status: 529`, `cut_after: 40` (bytes), `stall_ms: 5000`, `garbage: true`, or
+    /// `too_long: true` (the conversation is refused for its length, and is summarised).
     Check {
         /// The playbook: a YAML file
         file: PathBuf,

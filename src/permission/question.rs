@@ -22,6 +22,8 @@ pub struct Asker<'a> {
     pub tool: &'a str,
     pub input: &'a Value,
     pub access: &'a [Access],
+    /// See `Ask::lines`.
+    pub lines: &'a [usize],
     pub at: Stamp,
 }
 
@@ -59,6 +61,7 @@ pub fn question(asker: &Asker<'_>, view: &View, why: &Why, suggestions: &[Sugges
         choices: choices(asker.chain.first(), suggestions),
         suggestions: suggestions.iter().map(Suggestion::to_json).collect(),
         scopes: offered(asker, view, why, suggestions),
+        lines: asker.lines.to_vec(),
     }
 }
 

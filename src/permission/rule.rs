@@ -39,6 +39,8 @@ pub enum Source {
     Policy(PathBuf),
     /// Given while the session ran.
     Session,
+    /// Lent for one turn by the person's own command of this name.
+    Recipe(String),
 }
 
 impl fmt::Display for Source {
@@ -48,8 +50,30 @@ impl fmt::Display for Source {
             Self::Policy(file) => write!(f, "managed policy {}", file.display()),
             Self::CommandLine => f.write_str("command line"),
             Self::Session => f.write_str("session"),
+            Self::Recipe(name) => write!(f, "command /{name}"),
         }
     }
+}
+
+/// Rules in one text, separated by commas or blanks outside of parentheses.
+pub fn split_rules(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let (mut rule, mut depth) = (String::new(), 0_u32);
+    for c in text.chars() {
+        match c {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth == 0 && (c == ',' || c.is_whitespace()) {
+            found.push(std::mem::take(&mut rule));
+        } else {
+            rule.push(c);
+        }
+    }
+    found.push(rule);
+    found.retain(|rule| !rule.is_empty());
+    found
 }
 
 /// The directories that paths in rules may be relative to.

@@ -224,6 +224,28 @@ impl View {
         Rule::parse(text, Effect::Allow, Source::Session, &bases).ok()
     }
 
+    /// Rules that the person's own command of this name allows for one turn. Hands back what is
+    /// no rule.
+    pub fn lend(&mut self, name: &str, rules: &[String]) -> Vec<RuleError> {
+        let (cwd, user) = (self.cwd.clone(), self.user.clone());
+        let bases = Bases { settings: cwd.clone(), cwd, user };
+        let mut wrong = Vec::new();
+        for text in rules {
+            match Rule::parse(text, Effect::Allow, Source::Recipe(name.to_owned()), &bases) {
+                Ok(rule) => self.rules.push(rule),
+                Err(error) => wrong.push(error),
+            }
+        }
+        wrong
+    }
+
+    /// Takes back what was lent. `false` where nothing was.
+    pub fn take_back(&mut self) -> bool {
+        let before = self.rules.len();
+        self.rules.retain(|rule| !matches!(rule.source, Source::Recipe(_)));
+        self.rules.len() < before
+    }
+
     /// One more rule that denies while the session lasts. If it cannot be understood, all uses of
     /// its tool are asked for.
     pub fn forbid(&mut self, text: &str) {

@@ -40,6 +40,11 @@ pub struct Ask {
     /// How far a yes could reach, narrow first. Each was tried: with it, the same goes through.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scopes: Vec<Scope>,
+    /// Where the passages stand in the file that would be replaced: the first line of each, when
+    /// it was asked. Empty where nobody knows. No part of the question: a verdict holds for the
+    /// passage, wherever it has moved meanwhile.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lines: Vec<usize>,
 }
 
 /// How much could go wrong.

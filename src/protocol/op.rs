@@ -68,6 +68,12 @@ pub enum Op {
         description: String,
         prompt: String,
     },
+    /// The person's own command is said to the agent: what it runs and reads first.
+    Recipe {
+        agent: AgentId,
+        name: String,
+        arguments: String,
+    },
     /// The conversation is replaced by a summary of itself.
     Compact {
         agent: AgentId,

@@ -10,6 +10,7 @@ use crate::agent::context::{Agent, Birth, Brain, Limits};
 use crate::agent::definition::Definition;
 use crate::agent::gear::{Gear, with_effort};
 use crate::agent::office::Office;
+use crate::agent::planning::MODEL;
 use crate::agent::prompt::Reader;
 use crate::model::request::Purpose;
 use crate::permission::View;
@@ -30,6 +31,28 @@ pub(super) fn chain_id(state: &StateFile) -> Result<String, StoreError> {
     let new = Uuid::new_v4().to_string();
     state.write(CHAIN, &new)?;
     Ok(new)
+}
+
+/// What the lead thinks with: what was asked for now, else what was chosen in the session before,
+/// else the usual. Also what is to be said where that cannot be had any more.
+pub(super) fn lead_brain(
+    office: &Office,
+    state: &StateFile,
+    brain: Brain,
+    is_given: bool,
+) -> Result<(Brain, Option<String>), StoreError> {
+    if is_given {
+        state.write(MODEL, &brain.chosen.name())?;
+        return Ok((brain, None));
+    }
+    let Some(name) = state.read::<String>(MODEL)? else { return Ok((brain, None)) };
+    Ok(match office.brains.named(&name) {
+        Ok(kept) => (kept, None),
+        Err(error) => {
+            let usual = brain.chosen.name();
+            (brain, Some(format!("The session goes on with {usual}: {error}")))
+        }
+    })
 }
 
 pub(super) struct OfLead<'a> {

@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
-use super::lead::{OfLead, chain_id, tell_of};
+use super::lead::{OfLead, chain_id, lead_brain, tell_of};
 use super::{keeper, resume};
 use crate::agent::books::Books;
 use crate::agent::brains::Brains;
@@ -29,7 +29,7 @@ use crate::model::pricing::Spent;
 use crate::permission::desk::AskDesk;
 use crate::permission::{Seat, View};
 use crate::protocol::ask::{Permit, Verdict};
-use crate::protocol::event::{Event, Fact};
+use crate::protocol::event::{Event, Fact, Level};
 use crate::protocol::ids::{AgentId, SessionId};
 use crate::protocol::op::Mode;
 use crate::settings::budgets::Budgets;
@@ -64,6 +64,8 @@ pub struct Start {
     pub view: View,
     /// Whether the mode of the view was asked for, rather than being the usual one.
     pub mode_is_given: bool,
+    /// Whether the brain was asked for by name: it is kept then, and else what was kept counts.
+    pub model_is_given: bool,
     pub brains: Brains,
     pub brain: Brain,
     pub definitions: Definitions,
@@ -176,8 +178,9 @@ impl Live {
         let crew = Solo::new(Arc::clone(&office));
         let team = Team::new(Arc::clone(&crew), start.team);
         slot.set(&team);
+        let (brain, lost) = lead_brain(&office, &state, start.brain, start.model_is_given)?;
         let of_lead = OfLead {
-            brain: start.brain,
+            brain,
             definition: start.lead.as_ref(),
             view,
             limits: start.limits,
@@ -192,6 +195,9 @@ impl Live {
         }
         crew.enter(&lead, None);
         tell_of(&lead);
+        if let Some(lost) = lost {
+            lead.notice(Level::Warning, lost);
+        }
         let talk = match resumed {
             true => resume::take_up(&crew, &lead).await?,
             false => Talk::default(),

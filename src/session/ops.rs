@@ -4,9 +4,12 @@ use std::sync::Arc;
 
 use super::Refused;
 use super::live::Live;
-use crate::agent::context::Agent;
+use crate::agent::context::{Agent, Brain};
 use crate::agent::definition::Definition;
 use crate::agent::fork::run_forked;
+use crate::agent::recipes::{self, Recipe};
+use crate::agent::recite::recite;
+use crate::agent::solo::Solo;
 use crate::agent::spawn::{self, Started};
 use crate::agent::{revive, route};
 use crate::model::Stop;
@@ -71,15 +74,16 @@ impl Live {
                 let found = self.crew.agent(&agent).ok_or_else(|| unknown(&agent))?;
                 let brain = self.office.brains.named(&model);
                 let brain = brain.map_err(|error| Refused(error.to_string()))?;
-                let text = format!("The model is {} from the next turn on.", brain.chosen.name());
-                found.think_with(brain);
-                found.notice(Level::Info, text);
-                Ok(())
+                self.set_model(found, brain).await
             }
             Op::Delegate { agent, kind, description, prompt } => {
                 let wish = Wish { description, prompt, kind, background: true, ..Wish::default() };
                 let started = spawn::for_person(&self.crew, &agent, &wish, &Stop::new()).await;
                 started.map(|_| ()).map_err(Refused)
+            }
+            Op::Recipe { agent, name, arguments } => {
+                let found = self.crew.agent(&agent).ok_or_else(|| unknown(&agent))?;
+                self.recite(found, &name, arguments).await
             }
             Op::Compact { agent, wishes } => {
                 let found = self.crew.agent(&agent).ok_or_else(|| unknown(&agent))?;
@@ -87,6 +91,50 @@ impl Live {
                 Ok(())
             }
         }
+    }
+
+    /// Says what a recipe says once its commands have run. Nobody waits for that: they may ask,
+    /// and whoever answers must be heard meanwhile.
+    async fn recite(
+        &self,
+        agent: Arc<Agent>,
+        name: &str,
+        arguments: String,
+    ) -> Result<(), Refused> {
+        let project = self.office.project.clone();
+        let all = tokio::task::spawn_blocking(move || recipes::find(&project)).await;
+        let all = all.map_err(|error| Refused(error.to_string()))?;
+        let recipe = all.into_iter().find(|one| one.name == name);
+        let recipe = recipe.ok_or_else(|| Refused(format!("there is no command /{name}")))?;
+        let opening = self.opened(&agent.cx.me, String::new());
+        let (crew, office) = (Arc::clone(&self.crew), Arc::clone(&self.office));
+        self.office.tasks.spawn(async move {
+            let stop = agent.life.child_token();
+            let saying = async {
+                let text = recite(&agent, &recipe, &arguments, &stop).await;
+                say_recipe(&crew, &agent, &recipe, format!("{opening}{text}"), &stop).await
+            };
+            let said = tokio::select! {
+                biased;
+                () = office.abandoned.cancelled() => return,
+                said = saying => said,
+            };
+            if let Err(why) = said {
+                agent.notice(Level::Error, format!("/{} was not said: {why}", recipe.name));
+            }
+        });
+        Ok(())
+    }
+
+    async fn set_model(&self, agent: Arc<Agent>, brain: Brain) -> Result<(), Refused> {
+        let name = brain.chosen.name();
+        let text = format!("The model is {name} from the next turn on.");
+        agent.think_with(brain);
+        let (office, keeper) = (Arc::clone(&self.office), Arc::clone(&agent));
+        let kept = tokio::task::spawn_blocking(move || keeper.keep_model(&office, &name));
+        kept.await.map_err(|error| Refused(error.to_string()))?;
+        agent.notice(Level::Info, text);
+        Ok(())
     }
 
     async fn set_mode(&self, agent: Arc<Agent>, mode: Mode) -> Result<(), Refused> {
@@ -263,6 +311,30 @@ impl Live {
         }
         self.team.task_changed(&self.lead.cx.me, None);
         Ok(())
+    }
+}
+
+/// Puts the words of a recipe into the agent's queue, or has a subagent of it do what they say.
+async fn say_recipe(
+    crew: &Arc<Solo>,
+    agent: &Agent,
+    recipe: &Recipe,
+    text: String,
+    stop: &Stop,
+) -> Result<(), String> {
+    let (me, lent) = (&agent.cx.me, recipe.lent());
+    match recipe.kind.clone() {
+        None => match crew.queue_lending(me, When::Next, "user", text, lent) {
+            true => Ok(()),
+            false => Err(format!("`{me}` has ended")),
+        },
+        Some(kind) => {
+            let description = format!("/{}", recipe.name);
+            let kind = Some(kind);
+            let wish =
+                Wish { description, prompt: text, kind, background: true, lent, ..Wish::default() };
+            spawn::for_person(crew, me, &wish, stop).await.map(|_| ())
+        }
     }
 }
 

@@ -11,6 +11,7 @@ use crate::agent::annals::Annals;
 use crate::agent::context::{Agent, Talk};
 use crate::agent::office::Office;
 use crate::agent::rebuild::rebuild;
+use crate::agent::recite::is_of_recipe;
 use crate::agent::solo::Solo;
 use crate::protocol::ask::{Judge, Verdict};
 use crate::protocol::content::ChatMessage;
@@ -99,8 +100,11 @@ pub(super) fn withdraw_orphans(office: &Office, crew: &Solo) -> Result<(), Store
     let team = office.session_team();
     let is_orphan = |asker: &AgentId| asker.team == team && crew.agent(asker).is_none();
     for ask in office.desk.open_asks()?.asks {
-        if ask.chain.first().is_some_and(is_orphan) {
-            let why = "the agent that asked has ended".to_owned();
+        let why = match ask.chain.first().is_some_and(is_orphan) {
+            true => Some("the agent that asked has ended"),
+            false => is_of_recipe(&ask).then_some("the command that asked is over"),
+        };
+        if let Some(why) = why.map(str::to_owned) {
             let gone = Verdict::Withdrawn { why };
             if let Err(error) = office.desk.settle(&ask.id, ask.rev, gone, Judge::Asker) {
                 tracing::info!(%error, "an ask was settled elsewhere");

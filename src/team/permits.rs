@@ -5,7 +5,7 @@
 //! The id of a request follows from its ask, so that it is the same after a restart.
 
 use std::collections::{HashMap, HashSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures::StreamExt;
@@ -17,6 +17,7 @@ use super::roll::Roll;
 use super::send::roster;
 use crate::agent::context::Agent;
 use crate::model::Stop;
+use crate::permission::path::resolve;
 use crate::permission::question::choices;
 use crate::permission::scope::permits;
 use crate::permission::suggest::{Suggestion, suggestion_of};
@@ -30,6 +31,7 @@ use crate::protocol::message::{
 };
 use crate::protocol::op::Mode;
 use crate::store::mailbox::stamp;
+use crate::tools::edit;
 
 /// The id under which an ask goes by mail: `perm-<ms>-<7 of a-z0-9>`.
 pub fn request_id(ask: &Ask) -> String {
@@ -219,13 +221,15 @@ pub async fn judge(team: &Team, roll: &Arc<Roll>, request: &PermissionRequest) -
     let asker = AgentId::new(name, &roll.name);
     let suggestions: Vec<Suggestion> =
         request.permission_suggestions.iter().filter_map(suggestion_of).collect();
+    let cwd = PathBuf::from(entry.cwd.clone().unwrap_or_default());
+    let lines = lines(&cwd, request).await;
     let ask = Ask {
         id: AskId::found(&format!("{BY_MAIL}{}@{asker}", request.request_id)),
         rev: 1,
         chain: vec![asker.clone(), lead.cx.me.clone()],
         color: entry.color.clone(),
         at: stamp(),
-        cwd: PathBuf::from(entry.cwd.clone().unwrap_or_default()),
+        cwd,
         why: Reason {
             description: Some(request.description.clone()).filter(|text| !text.is_empty()),
             rule: Some("it works in a process of its own, and asks by mail".to_owned()),
@@ -240,6 +244,7 @@ pub async fn judge(team: &Team, roll: &Arc<Roll>, request: &PermissionRequest) -
         choices: choices(Some(&asker), &suggestions),
         suggestions: request.permission_suggestions.clone(),
         scopes: Vec::new(),
+        lines,
     };
     let views = lead.views.subscribe();
     let verdict = team.office().desk.raise(ask, &|| None, views, &Stop::new()).await;
@@ -255,6 +260,16 @@ pub async fn judge(team: &Team, roll: &Arc<Roll>, request: &PermissionRequest) -
         lead.notice(Level::Error, format!("{name} could not be told the verdict: {error}"));
     }
     true
+}
+
+/// Where in its file an edit would begin.
+async fn lines(cwd: &Path, request: &PermissionRequest) -> Vec<usize> {
+    match request.input.get("file_path").and_then(Value::as_str) {
+        Some(path) if request.tool_name == "Edit" => {
+            edit::lines(resolve(cwd, Path::new(path)), &request.input).await
+        }
+        Some(_) | None => Vec::new(),
+    }
 }
 
 /// Whether what went by mail under this id still waits at the desk.

@@ -218,6 +218,7 @@ fn question(file: &Path, text: String, mode: Mode) -> Ask {
         choices,
         suggestions: Vec::new(),
         scopes: Vec::new(),
+        lines: Vec::new(),
     }
 }
 

@@ -68,7 +68,7 @@ struct TrayState {
 const MOST: usize = 1024;
 
 /// How much longer than a mark took the next one of the same inbox waits.
-const REST: u32 = 4;
+const REST: u32 = 9;
 const LONGEST_REST: Duration = Duration::from_millis(100);
 
 impl TrayState {

@@ -186,6 +186,7 @@ async fn decide(team: &Team, member: &Member, waited: Duration, over: &Stop) -> 
         ],
         suggestions: Vec::new(),
         scopes: Vec::new(),
+        lines: Vec::new(),
     };
     let views = agent.views.subscribe();
     match team.office().desk.raise(ask, &|| None, views, over).await {

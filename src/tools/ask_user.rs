@@ -153,6 +153,7 @@ async fn ask(cx: &ToolContext, call: &Call, input: Value) -> Output {
         choices: Vec::new(),
         suggestions: Vec::new(),
         scopes: Vec::new(),
+        lines: Vec::new(),
     };
     // No rule and no mode can answer for the person.
     let verdict = cx.desk.raise(ask, &|| None, cx.view.clone(), &call.stop).await;

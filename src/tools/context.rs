@@ -60,6 +60,24 @@ impl Cwd {
 }
 
 impl ToolContext {
+    /// The same agent's, with another view, and a working directory that moves on its own.
+    pub fn beside(&self, view: watch::Receiver<Arc<View>>) -> Self {
+        Self {
+            me: self.me.clone(),
+            chain: self.chain.clone(),
+            color: self.color.clone(),
+            session: self.session.clone(),
+            cwd: Cwd::new(self.cwd.get()),
+            seen: self.seen.clone(),
+            shell: Arc::clone(&self.shell),
+            view,
+            store: self.store.clone(),
+            journal: Arc::clone(&self.journal),
+            desk: Arc::clone(&self.desk),
+            crew: Arc::clone(&self.crew),
+        }
+    }
+
     /// What the agent may do now, from where it works now.
     pub fn view(&self) -> Arc<View> {
         let base = Arc::clone(&self.view.borrow());
@@ -147,10 +165,21 @@ pub struct Wish {
     /// Of a teammate.
     pub mode: Option<Mode>,
     pub worktree: bool,
+    /// What it may do without asking in its first turn.
+    pub lent: Option<Lent>,
     pub cwd: Option<PathBuf>,
     pub max_turns: Option<u32>,
     /// The id of an agent that should go on.
     pub resume: Option<String>,
+}
+
+/// What the person's own command allows for the turn that it begins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lent {
+    /// The name of the command.
+    pub by: String,
+    /// As they are written.
+    pub rules: Vec<String>,
 }
 
 /// What one agent has to say to another.

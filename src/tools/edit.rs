@@ -1,7 +1,7 @@
 //! Edit: a passage of a file replaced by another.
 
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use futures::future::BoxFuture;
 use schemars::JsonSchema;
@@ -16,6 +16,9 @@ use super::replace::Before;
 use super::text_file::{self, Encoding, Text};
 use super::{Bad, Call, Needs, Output, Spec, Tool, ToolContext, parse};
 use crate::permission::Access;
+
+/// As many places of one change are worth seeing.
+const MOST_LINES: usize = 100;
 
 const DESCRIPTION: &str = "\
 Replaces a passage of a file by another.
@@ -77,6 +80,15 @@ impl Tool for EditTool {
         path_in(input)
     }
 
+    fn lines<'a>(&'a self, call: &'a Call, input: &'a Value) -> BoxFuture<'a, Vec<usize>> {
+        Box::pin(async move {
+            match allowed(&call.access) {
+                Some(path) => lines(path, input).await,
+                None => Vec::new(),
+            }
+        })
+    }
+
     fn run<'a>(
         &'a self,
         cx: &'a ToolContext,
@@ -97,6 +109,30 @@ impl Tool for EditTool {
             .await
         })
     }
+}
+
+/// In which lines of a file an edit would begin, at most [`MOST_LINES`] and one more. None where
+/// it would fail: why is said when it does.
+pub async fn lines(path: PathBuf, input: &Value) -> Vec<usize> {
+    let Ok(input) = parse::<Input>("Edit", input) else { return Vec::new() };
+    let found = tokio::task::spawn_blocking(move || lines_in(&path, &input));
+    found.await.ok().flatten().unwrap_or_default()
+}
+
+fn lines_in(path: &Path, input: &Input) -> Option<Vec<usize>> {
+    if input.old_string.is_empty() {
+        return Some(vec![1]);
+    }
+    let (bytes, _) = Spot::reach(path).ok()?.load().ok()??;
+    let flat = Flat::of(&text_file::decode(&bytes).ok()?.text);
+    let passages = passages(&flat, input).ok()?;
+    let (mut line, mut counted) = (1, 0);
+    let first = passages.iter().take(MOST_LINES + 1).map(|passage| {
+        line += flat.text[counted..passage.start].matches('\n').count();
+        counted = passage.start;
+        line
+    });
+    Some(first.collect())
 }
 
 fn edit(job: &Job, path: &Path, input: &Input) -> Result<Output, Trouble> {

@@ -55,6 +55,12 @@ pub trait Tool: Send + Sync {
     /// This use in one line, for people: `src/main.rs:10-20`, `cargo test`.
     fn summary(&self, input: &Value) -> String;
 
+    /// Where the passages stand that this use would replace: the first line of each. Looked up
+    /// before somebody is asked, for them to see; nothing where there are none or nobody knows.
+    fn lines<'a>(&'a self, _call: &'a Call, _input: &'a Value) -> BoxFuture<'a, Vec<usize>> {
+        Box::pin(std::future::ready(Vec::new()))
+    }
+
     fn run<'a>(
         &'a self,
         cx: &'a ToolContext,

@@ -4,12 +4,12 @@
 use std::fs;
 use std::path::Path;
 
-use quarterdeck::agent::recipes::{self, Recipe};
+use quarterdeck::agent::recipes::{self, Part, Recipe};
 use quarterdeck::console::runtime::looks::Library;
 use quarterdeck::console::state::offers::{Past, Tree};
 use quarterdeck::console::update::{Effect, Look, Msg, Parting, Seen, Show};
 use quarterdeck::protocol::ids::SessionId;
-use quarterdeck::protocol::op::{Op, When};
+use quarterdeck::protocol::op::Op;
 use quarterdeck::settings::paths::Home;
 use quarterdeck::worktree::Preview;
 
@@ -35,6 +35,7 @@ fn recipe(name: &str, text: &str, kind: Option<&str>) -> Recipe {
         hint: "[file]".to_owned(),
         text: text.to_owned(),
         kind: kind.map(str::to_owned),
+        allowed: Vec::new(),
     }
 }
 
@@ -159,13 +160,12 @@ fn own_commands_are_completed_and_said_in_the_persons_name() {
     assert!(screen.contains("/review") && screen.contains("what review does"), "{screen}");
     assert!(story().keys("<C-p>/review").screen().contains("/review [file]"));
     let mut said = story().keys("/review a.rs now<esc>").wait(600).keys("<ret>");
-    let text = "Review a.rs well.\nAll: a.rs now".to_owned();
-    assert_eq!(said.ops(), [Op::Say { to: lead(), text, when: When::Next }]);
-    let mut forked = story().keys("/sweep the attic<esc>").wait(600).keys("<ret>");
-    let prompt = "Sweep up.\n\nARGUMENTS: the attic".to_owned();
-    let kind = Some("Explore".to_owned());
-    let wanted = Op::Delegate { agent: lead(), kind, description: "/sweep".to_owned(), prompt };
-    assert_eq!(forked.ops(), [wanted]);
+    let wanted =
+        Op::Recipe { agent: lead(), name: "review".to_owned(), arguments: "a.rs now".to_owned() };
+    assert_eq!(said.ops(), std::slice::from_ref(&wanted));
+    let why = "there is no command /review".to_owned();
+    said = said.msg(Msg::Refused { op: Box::new(wanted), why });
+    assert_eq!(said.draft(), "/review a.rs now", "it can be mended");
     let mut ours = story().keys("/help<ret>");
     assert!(ours.screen().contains("answer the oldest ask"), "ours comes first");
     assert!(story().keys("/revew<ret>").screen().contains("did you mean /review"));
@@ -200,8 +200,24 @@ fn own_commands_and_skills_are_found_where_people_keep_them() {
     assert_eq!(found[1].kind.as_deref(), Some("general-purpose"));
     assert!(found[1].text.contains("skills/zz-draw") && found[1].text.ends_with("Draw."));
     assert_eq!((found[2].description.as_str(), found[2].hint.as_str()), ("mend it", "<what>"));
-    assert_eq!(found[2].said("the bow"), "Mend the, $.");
-    assert_eq!(found[0].said("more"), "Only words.\n\nARGUMENTS: more");
+    assert_eq!(found[2].parts("the bow"), [Part::Words("Mend the, $.".to_owned())]);
+    let more = Part::Words("Only words.\n\nARGUMENTS: more".to_owned());
+    assert_eq!(found[0].parts("more"), [more]);
+}
+
+#[test]
+fn commands_in_an_own_command_are_those_of_its_file() {
+    let words = |text: &str| Part::Words(text.to_owned());
+    let command = |text: &str| Part::Command(text.to_owned());
+    let parts = |text: &str, arguments: &str| recipe("x", text, None).parts(arguments);
+    let status = parts("State: !`git status $1`\n!`ls`", "-s");
+    let wanted =
+        [words("State: "), command("git status -s"), words("\n"), command("ls"), words("")];
+    assert_eq!(status, wanted);
+    // What the person writes behind the name runs nothing, nor does what only looks like it.
+    assert_eq!(parts("Say $1", "!`rm-all`"), [words("Say !`rm-all`")]);
+    let none = "stop!`now` and !`` and !`open";
+    assert_eq!(parts(none, ""), [words(none)]);
 }
 
 #[test]

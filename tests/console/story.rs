@@ -9,11 +9,12 @@ use quarterdeck::console::runtime::Deck;
 use quarterdeck::console::state::{Opening, State};
 use quarterdeck::console::update::{Effect, Look, Mouse, MouseKind, Msg};
 use quarterdeck::console::view::theme::Theme;
-use quarterdeck::protocol::ask::{Ask, Judge, Question, Reason, Risk, Verdict};
+use quarterdeck::protocol::ask::{Ask, Judge, Permit, Question, Reason, Risk, Verdict};
 use quarterdeck::protocol::content::{Block, ChatMessage};
 use quarterdeck::protocol::event::{AgentAbout, Event, Fact};
 use quarterdeck::protocol::ids::{AgentId, AgentName, AskId, TaskId, TeamName};
 use quarterdeck::protocol::op::{Mode, Op};
+use quarterdeck::protocol::scope::{Reach, Scope};
 use quarterdeck::protocol::task::{Status, Task};
 use quarterdeck::protocol::team::{COLORS, Member};
 use quarterdeck::protocol::time::Stamp;
@@ -197,7 +198,16 @@ impl Story {
         self.asks_tool(who, id, "Bash", json!({ "command": command }))
     }
 
+    /// An edit waits for the person; the passage stands at these lines of its file.
+    pub fn asks_edit(self, who: &str, id: &str, input: Value, lines: &[usize]) -> Self {
+        self.asks_with(who, id, "Edit", input, lines)
+    }
+
     pub fn asks_tool(self, who: &str, id: &str, tool: &str, input: Value) -> Self {
+        self.asks_with(who, id, tool, input, &[])
+    }
+
+    fn asks_with(self, who: &str, id: &str, tool: &str, input: Value, lines: &[usize]) -> Self {
         let chain = match who {
             "lead" => vec![lead()],
             who => vec![agent(who), lead()],
@@ -208,6 +218,8 @@ impl Story {
             "at": Stamp::from_millis(self.now), "cwd": "/demo/inventory",
             "why": Reason { description: None, rule: Some("the mode default".into()), kind: Some("mode".into()) },
             "risk": Risk::Medium,
+            "lines": lines,
+            "scopes": input["command"].as_str().map(scopes).unwrap_or_default(),
             "question": Question::Tool { use_id: format!("use-{id}"), name: tool.into(), input },
         });
         let ask: Ask = serde_json::from_value(ask).expect("an ask");
@@ -312,6 +324,18 @@ impl Story {
     pub fn selected(&self) -> &str {
         self.state().selected_agent().map_or("", |agent| agent.name.as_str())
     }
+}
+
+/// How far a yes to a command may reach.
+fn scopes(command: &str) -> Vec<Scope> {
+    let first = command.split(' ').next().unwrap_or_default();
+    let all = [
+        (Reach::This, format!("Bash({command})")),
+        (Reach::Like, format!("Bash({first}:*)")),
+        (Reach::Tool, "Bash".to_owned()),
+    ];
+    let scope = |(reach, rule)| Scope { reach, permits: vec![Permit::Rule(rule)] };
+    all.into_iter().map(scope).collect()
 }
 
 fn styles(buffer: &Buffer) -> String {

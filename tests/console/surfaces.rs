@@ -53,6 +53,8 @@ pub const SURFACES: &[Surface] = &[
     surface("ask-shown", quiet, "<C-y>"),
     surface("ask-diff", quiet, "<C-y><right><right>"),
     surface("ask-full", asked, "d"),
+    surface("ask-scope", asked, "a"),
+    surface("ask-scope-moved", asked, "a<down><right><right>"),
     surface("ask-edit", asked, "e"),
     surface("ask-instead", asked, "<tab>"),
     surface("help", quiet, "<f1>"),
@@ -85,15 +87,15 @@ pub fn quiet() -> Story {
     let files = ["src/", "src/stock.py", "src/report.py", "tests/test_stock.py", "README.md"];
     let files: Vec<String> = files.map(str::to_owned).to_vec();
     story
-        .asks_tool(
+        .asks_edit(
             "reviewer",
             "a3",
-            "Edit",
             json!({
                 "file_path": "/demo/inventory/src/stock.py",
                 "old_string": "total = round(price) * n\n",
                 "new_string": "total = round(price * n, 2)\n",
             }),
+            &[128],
         )
         // It opens by itself; from then on nothing does.
         .wait(2_000)

@@ -1,6 +1,6 @@
 //! What is drawn, in the four sizes and on every page.
 
-use quarterdeck::protocol::ask::{Choice, Measure, Question, Risk, Spender};
+use quarterdeck::protocol::ask::{Ask, Choice, Measure, Question, Risk, Spender};
 use serde_json::json;
 
 use super::story::{Story, agent, bash, one_question, picture, plan, text, tool, words};
@@ -63,8 +63,21 @@ fn a_diff() {
     let new = "def total(price, n):\n    return round(price * n, 2)\n\n\ndef tax(price, rate=0.2):\n    return round(price * rate, 2)\n";
     let input = json!({ "file_path": "/demo/inventory/src/stock.py", "old_string": old, "new_string": new });
     let mut story = Story::new();
-    story.asked(tool("a1", "fixer", "Edit", input)).wait(3_000);
+    let ask = Ask { lines: vec![57], ..tool("a1", "fixer", "Edit", input) };
+    story.asked(ask).wait(3_000);
     snapshots("diff", &story);
+}
+
+#[test]
+fn a_diff_in_several_places() {
+    let input = json!({
+        "file_path": "/demo/inventory/src/stock.py", "old_string": "round(price) * n",
+        "new_string": "round(price * n, 2)", "replace_all": true,
+    });
+    let mut story = Story::new();
+    let ask = Ask { lines: vec![8, 57, 1204], ..tool("a1", "fixer", "Edit", input) };
+    story.asked(ask).wait(3_000);
+    snapshots("places", &story);
 }
 
 #[test]

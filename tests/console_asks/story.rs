@@ -102,6 +102,7 @@ pub fn tool(id: &str, who: &str, name: &str, input: Value) -> Ask {
         choices: Vec::new(),
         suggestions: Vec::new(),
         scopes: Vec::new(),
+        lines: Vec::new(),
     }
 }
 

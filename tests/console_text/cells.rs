@@ -151,8 +151,17 @@ fn an_edit_is_a_change_before_and_after_it_is_done() {
     let input = json!({"file_path": "/demo/src.py", "old_string": "a = 1", "new_string": "a = 2"});
     story.json(json!({"kind": "agentStarted", "about": {"agentType": "team-lead", "model": "m", "mode": "default", "cwd": "/demo"}}));
     story.wants("t1", "Edit", input.clone());
-    assert_eq!(picture(&mut story), " ○ Edit src.py\n     1 - a = 1\n     1 + a = 2");
+    let unknown = picture(&mut story);
+    assert_eq!(unknown, " ○ Edit src.py\n   - a = 1\n   + a = 2", "nobody has looked yet");
+    let mut asked =
+        ask("q1", &json!({"kind": "tool", "useId": "t1", "name": "Edit", "input": input.clone()}));
+    asked["ask"]["lines"] = json!([42]);
+    story.json(asked);
+    let waiting = picture(&mut story);
+    assert!(waiting.contains("    42 - a = 1\n    42 + a = 2"), "{waiting}");
     story.runs("t1", "Edit", "/demo/src.py", input);
+    let running = picture(&mut story);
+    assert!(running.contains("    42 - a = 1\n    42 + a = 2"), "{running}");
     let patch = "--- src.py\n+++ src.py\n@@ -41,2 +41,2 @@\n x = 0\n-a = 1\n+a = 2\n";
     story.ended(
         "t1",

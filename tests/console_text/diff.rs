@@ -37,7 +37,7 @@ fn a_patch_has_the_numbers_of_the_file() {
 
 #[test]
 fn what_differs_within_a_line_stands_out() {
-    let diff = diff::of_edit("a = round(price) * n\n", "a = round(price * n, 2)\n");
+    let diff = diff::of_edit("a = round(price) * n\n", "a = round(price * n, 2)\n", &[1]);
     let rows = &diff.hunks[0].rows;
     let marked = |row: &Row| {
         let parts = row.parts.iter().filter(|(marked, _)| *marked);
@@ -57,7 +57,7 @@ fn what_differs_within_a_line_stands_out() {
 fn far_apart_changes_have_a_gap_between_them() {
     let old: String = (1..=40).map(|line| format!("line {line}\n")).collect();
     let new = old.replace("line 5\n", "line five\n").replace("line 35\n", "");
-    let diff = diff::of_edit(&old, &new);
+    let diff = diff::of_edit(&old, &new, &[1]);
     assert_eq!(diff.hunks.len(), 2);
     let text = shown(&diff, 40);
     assert!(text.contains("  5 - line 5\n  5 + line five"), "{text}");
@@ -66,9 +66,33 @@ fn far_apart_changes_have_a_gap_between_them() {
 }
 
 #[test]
+fn an_edit_is_numbered_by_where_it_stands_in_its_file() {
+    let edit = |at: &[usize]| diff::of_edit("keep\nold\n", "keep\nnew\nmore\n", at);
+    assert_eq!(shown(&edit(&[41]), 40), " 41   keep\n 42 - old\n 42 + new\n 43 + more");
+    // In several places, each further down by what those above it add.
+    let twice = edit(&[9, 1200]);
+    assert_eq!((twice.added, twice.removed), (4, 2));
+    assert_eq!(
+        shown(&twice, 40),
+        "   9   keep\n  10 - old\n  10 + new\n  11 + more\n   …\n1201   keep\n1201 - old\n1202 + \
+         new\n1203 + more"
+    );
+    assert_eq!(shown(&edit(&[]), 40), "  keep\n- old\n+ new\n+ more", "a number nobody knows");
+}
+
+#[test]
+fn a_change_in_very_many_places_says_that_there_are_more() {
+    let places: Vec<usize> = (1..=101).collect();
+    let text = shown(&diff::of_edit("a", "b", &places), 60);
+    assert!(text.contains("100 - a") && !text.contains("101 - a"), "{text}");
+    assert!(text.ends_with("the same in more places below"), "{text}");
+    assert!(!shown(&diff::of_edit("a", "b", &places[..100]), 60).contains("more places"));
+}
+
+#[test]
 fn code_keeps_its_colours_in_a_change() {
     let theme = Theme::named("dark").unwrap();
-    let diff = diff::of_edit("let x = 1;\n", "let x = \"one\";\n").in_file("/demo/main.rs");
+    let diff = diff::of_edit("let x = 1;\n", "let x = \"one\";\n", &[1]).in_file("/demo/main.rs");
     let lines = diff::lines(&diff, 60, &theme, &Pens::at_once());
     let word = lines[1].spans.iter().find(|span| span.content.contains("let")).unwrap();
     assert_eq!(word.style, theme.added.patch(theme.syntax.keyword), "{lines:?}");
@@ -91,6 +115,6 @@ fn what_is_no_patch_is_no_change_and_a_note_is_kept() {
     let long = "@@ -1,1 +1,1 @@\n-a\n+b\n… the diff continues\n";
     let diff = diff::of_patch(long);
     assert_eq!(diff.note.as_deref(), Some("… the diff continues"));
-    let empty = diff::of_edit("same\n", "same\n");
+    let empty = diff::of_edit("same\n", "same\n", &[7]);
     assert!(empty.is_empty());
 }

@@ -145,6 +145,7 @@ impl Bench {
             tool: "Bash",
             input: &input,
             access: &access,
+            lines: &[],
             at: Stamp::from_millis(1_000),
         };
         question(&asker, &view, &why, &suggestions)

@@ -47,6 +47,7 @@ pub async fn begin(rig: &Rig, mode: Mode, id: Option<&SessionId>) -> Result<Sess
         project: rig.project.clone(),
         view,
         mode_is_given: id.is_none(),
+        model_is_given: false,
         brains,
         brain,
         definitions: Definitions::Files(Watcher::new(sources)),

@@ -19,7 +19,7 @@ fn a_file_with_six_mistakes_is_told_all_six() {
         "11:24: nothing is called `wrod` here (did you mean `word`?)",
         "12:17: `when` has no condition `result_off` (did you mean `result_of`?)",
         "14:13: this call names no `tool` (for example: tool: Read)",
-        "17:31: this fault has 2 kinds (give one of status, cut_after, stall_ms, garbage)",
+        "17:31: this fault has 2 kinds (give one of status, cut_after, stall_ms, garbage, too_long)",
     ];
     let lines: Vec<String> = expected.iter().map(|line| format!("{path}:{line}")).collect();
     assert_eq!(ran.stderr.lines().collect::<Vec<_>>(), lines);
@@ -174,11 +174,16 @@ fn mistakes_of_a_turn() {
         ("{say: y, usage: {input: 1.5}}", "3:31: `input` must be a whole number"),
         (
             "{say: y, fault: {}}",
-            "3:23: this fault has no kind (give one of status, cut_after, stall_ms, garbage)",
+            "3:23: this fault has no kind (give one of status, cut_after, stall_ms, garbage, too_long)",
         ),
         ("{say: y, fault: {status: 200}}", "3:32: 200 is not an error status (from 400 to 599)"),
         ("{say: y, fault: {status: 529, times: -1}}", "3:44: `times` must not be below zero"),
         ("{say: y, fault: {garbage: 3}}", "3:33: `garbage` must be true or false, not a number"),
+        ("{fault: {too_long: 9}}", "3:26: `too_long` must be true or false, not a number"),
+        (
+            "{fault: {garbage: true, too_long: true}}",
+            "3:31: this fault has 2 kinds (give one of status, cut_after, stall_ms, garbage, too_long)",
+        ),
     ];
     for (turn, expected) in table {
         expect(&with_turn(turn), &[expected]);

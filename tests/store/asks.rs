@@ -41,6 +41,7 @@ fn ask(id: &str, at: i64) -> Ask {
         choices: vec![],
         suggestions: vec![],
         scopes: vec![],
+        lines: vec![],
     }
 }
 

@@ -66,6 +66,7 @@ impl Scene {
             view: View::new(Mode::BypassPermissions, &project, None),
             project,
             mode_is_given: true,
+            model_is_given: false,
             brains,
             brain,
             definitions: Definitions::Fixed(Kinds::load(&sources)),

@@ -294,6 +294,7 @@ impl Rig {
             project: self.project.clone(),
             view,
             mode_is_given: false,
+            model_is_given: false,
             brains,
             brain,
             definitions: Definitions::Fixed(Kinds::load(&Sources::of(&self.project, None))),

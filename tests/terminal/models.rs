@@ -5,8 +5,11 @@ use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::thread;
 
+use serde_json::{Value, json};
+
 use super::console::Console;
 use super::place::Place;
+use crate::support::server::{Reply, Server, events};
 
 /// A server on this machine that answers everybody the same.
 fn server(status: &'static str, body: &'static str) -> String {
@@ -91,6 +94,65 @@ fn without_a_network_it_says_where_to_look() {
     let url = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
     is_told(&url, &["no connection", "check the network", "ANTHROPIC_BASE_URL"]);
+}
+
+/// An answer in the events of the Messages API.
+fn says(words: &str) -> Reply {
+    let all = [
+        json!({"type": "message_start", "message": {"id": "m", "model": "m", "usage": {}}}),
+        json!({"type": "content_block_start", "index": 0,
+            "content_block": {"type": "text", "text": ""}}),
+        json!({"type": "content_block_delta", "index": 0,
+            "delta": {"type": "text_delta", "text": words}}),
+        json!({"type": "content_block_stop", "index": 0}),
+        json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {}}),
+        json!({"type": "message_stop"}),
+    ];
+    events(&all.map(|one| format!("data: {one}\n\n")).concat())
+}
+
+/// The model that the newest request goes to, which its prompt names too.
+fn asked(server: &Server) -> String {
+    let body = server.seen().pop().unwrap().body;
+    let body: Value = serde_json::from_str(&body).unwrap();
+    let model = body["model"].as_str().unwrap().to_owned();
+    let prompt = body["system"].to_string();
+    assert!(prompt.contains(&format!("- Model: anthropic/{model}\\n")), "{model}: {prompt}");
+    assert_eq!(prompt.matches("- Model: ").count(), 1, "{prompt}");
+    model
+}
+
+#[test]
+fn another_model_is_named_in_the_prompt_and_remembered() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let answers = ["one", "two", "three", "four"].map(|nth| says(&format!("Answer {nth}.")));
+    let server = runtime.block_on(Server::start(answers.to_vec()));
+    let (place, mut console) = opened(&server.url);
+    console.say("hello");
+    console.until_text("Answer one.");
+    let usual = asked(&server);
+    console.say("/model haiku");
+    console.until_text("The model is anthropic/claude-haiku");
+    console.say("hello again");
+    console.until_text("Answer two.");
+    let chosen = asked(&server);
+    assert!(chosen != usual && chosen.contains("haiku"), "{chosen}");
+    console.quits();
+
+    let mut console = Console::start(&place, &["-c"], 140, 40);
+    console.until_text("Answer two.");
+    console.say("and now?");
+    console.until_text("Answer three.");
+    assert_eq!(asked(&server), chosen, "it was chosen in this session");
+    console.quits();
+
+    // What is asked for by name counts, and is remembered in turn.
+    let mut console = Console::start(&place, &["-c", "--model", "opus"], 140, 40);
+    console.until_text("Answer three.");
+    console.say("and then?");
+    console.until_text("Answer four.");
+    assert!(asked(&server).contains("opus"), "{}", asked(&server));
+    console.quits();
 }
 
 #[test]

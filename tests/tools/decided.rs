@@ -12,6 +12,7 @@ use quarterdeck::protocol::op::Mode;
 use quarterdeck::store::asks::Asks;
 use quarterdeck::tools::bash::Bash;
 use quarterdeck::tools::call::call;
+use quarterdeck::tools::edit::EditTool;
 use quarterdeck::tools::glob::GlobTool;
 use quarterdeck::tools::grep::GrepTool;
 use quarterdeck::tools::read::ReadTool;
@@ -28,6 +29,7 @@ fn rig() -> Rig {
     let tools: Vec<Arc<dyn Tool>> = vec![
         Arc::new(ReadTool::new()),
         Arc::new(WriteTool::new()),
+        Arc::new(EditTool::new()),
         Arc::new(GlobTool::new()),
         Arc::new(GrepTool::new()),
         Arc::new(Bash::default()),
@@ -72,6 +74,34 @@ fn outside(rig: &Rig, name: &str) -> PathBuf {
 fn relink(link: &Path, to: &Path) {
     fs::remove_file(link).unwrap();
     symlink(to, link).unwrap();
+}
+
+/// In which lines an edit would begin, as the person is told when they are asked.
+async fn lines_asked(rig: &Rig, input: Value) -> Vec<usize> {
+    let desk = &rig.cx.desk;
+    let answer = async {
+        until("the ask", || desk.open_asks().unwrap().asks.len() == 1).await;
+        let ask = desk.open_asks().unwrap().asks.remove(0);
+        desk.settle(&ask.id, ask.rev, Verdict::Deny { why: None }, Judge::Human).unwrap();
+        ask.lines
+    };
+    tokio::join!(rig.call("Edit", input), answer).1
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_edit_is_asked_for_with_the_lines_of_its_file() {
+    let rig = rig();
+    rig.write("a.txt", "one\r\ntwo\nthree\ntwo\nfour two\n");
+    let edit = |old: &str, all: bool| json!({"file_path": "a.txt", "old_string": old, "new_string": "2\n2", "replace_all": all});
+    assert_eq!(lines_asked(&rig, edit("three\ntwo", false)).await, [3]);
+    assert_eq!(lines_asked(&rig, edit("one\ntwo", false)).await, [1], "with other line ends");
+    assert_eq!(lines_asked(&rig, edit("two", true)).await, [2, 4, 5]);
+    assert!(lines_asked(&rig, edit("two", false)).await.is_empty(), "which of them is not known");
+    assert!(lines_asked(&rig, edit("five", false)).await.is_empty());
+    let other = json!({"file_path": "new.txt", "old_string": "", "new_string": "x"});
+    assert_eq!(lines_asked(&rig, other).await, [1]);
+    let missing = json!({"file_path": "no.txt", "old_string": "a", "new_string": "x"});
+    assert!(lines_asked(&rig, missing).await.is_empty());
 }
 
 const CHANGED: &str = "has changed since the user was asked";

@@ -28,6 +28,7 @@ fn ask(rig: &Rig, use_id: &str) -> Ask {
         tool: "Bash",
         input: &input,
         access: &access,
+        lines: &[],
         at: Stamp::from_millis(1_000),
     };
     question(&asker, &view, &why, &suggestions)

@@ -130,6 +130,7 @@ impl Tool for AgentTool {
                 name: input.name,
                 team: input.team_name,
                 mode: input.mode,
+                lent: None,
                 worktree: input.isolation.is_some(),
                 cwd: input.cwd.map(|cwd| cx.resolve(&cwd)),
                 max_turns: input.max_turns,

@@ -20,6 +20,7 @@ use crate::model::rehearsal::playbook::{Pace, Playbook};
 use crate::model::rehearsal::player::Unmatched;
 use crate::model::{choose, http, retry};
 use crate::permission::View;
+use crate::permission::rule::split_rules;
 use crate::protocol::ids::SessionId;
 use crate::protocol::op::Mode;
 use crate::session::live::{Definitions as Followed, Live, Start, StartError};
@@ -91,6 +92,7 @@ async fn start(store: &Store, run: &Run, project: PathBuf, out: &mut Out) -> Res
         session,
         project,
         mode_is_given: mode.is_some(),
+        model_is_given: run.model.is_some() && run.playbook.is_none(),
         view,
         brains,
         brain,
@@ -206,27 +208,9 @@ fn view(
     loaded_view(store.home(), mode, &given, project, Some(layer), out).map(|(view, _)| view)
 }
 
-/// Rules may stand in one argument, separated by commas or blanks outside of parentheses.
+/// Several rules may stand in one argument.
 fn split(rules: &[String]) -> Vec<String> {
-    let mut found = Vec::new();
-    for text in rules {
-        let (mut rule, mut depth) = (String::new(), 0_u32);
-        for c in text.chars() {
-            match c {
-                '(' => depth += 1,
-                ')' => depth = depth.saturating_sub(1),
-                _ => {}
-            }
-            if depth == 0 && (c == ',' || c.is_whitespace()) {
-                found.push(std::mem::take(&mut rule));
-            } else {
-                rule.push(c);
-            }
-        }
-        found.push(rule);
-    }
-    found.retain(|rule| !rule.is_empty());
-    found
+    rules.iter().flat_map(|text| split_rules(text)).collect()
 }
 
 fn definition(definitions: &Catalog, name: &str) -> Result<Definition, Failure> {

@@ -15,6 +15,8 @@ pub enum Context {
     Pane,
     /// The task panel and the full-screen graph.
     Tasks,
+    /// The line for what is searched in a transcript.
+    Find,
     /// The permission queue.
     Queue,
     /// An ask that is shown: letters answer.
@@ -38,6 +40,7 @@ impl Context {
         Self::Completion,
         Self::History,
         Self::Pane,
+        Self::Find,
         Self::Ask,
         Self::AskWords,
         Self::AskScope,
@@ -59,6 +62,7 @@ impl Context {
             Self::History => "history",
             Self::Pane => "pane",
             Self::Tasks => "tasks",
+            Self::Find => "find",
             Self::Queue => "queue",
             Self::Ask => "ask",
             Self::AskWords => "ask-words",
@@ -79,6 +83,7 @@ impl Context {
             Self::History => "history search",
             Self::Pane => "pane or zoom",
             Self::Tasks => "tasks",
+            Self::Find => "search in a transcript",
             Self::Queue => "queue",
             Self::Ask => "ask",
             Self::AskWords => "words to an ask",

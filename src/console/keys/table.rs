@@ -70,7 +70,7 @@ pub const ROWS: &[Row] = &[
     row(C::Everywhere, "<f3>",       A::ToggleMouse,   "give the mouse to the terminal, or take it back"),
     row(C::Everywhere, "<C-x>",      A::Prefix,        "then a key: the chords above, for terminals that keep them"),
 
-    row(C::Composer, "<ret>",               A::Send,           "send to the selected agent; `@name …` and `@all …` to others"),
+    row(C::Composer, "<ret>",               A::Send,           "send to the selected agent; `@name …` and `@all …` to others").footer("send"),
     row(C::Composer, "<C-j> <S-ret> <A-ret>", A::Newline,      "new line"),
     row(C::Composer, "<up>",                A::Up,             "up; on the first line, earlier prompts"),
     row(C::Composer, "<down>",              A::Down,           "down; on the last line, later prompts"),
@@ -110,13 +110,17 @@ pub const ROWS: &[Row] = &[
     row(C::Pane, "g <home>",     A::Top,            "to the top"),
     row(C::Pane, "G <end>",      A::Bottom,         "to the end, and follow"),
     row(C::Pane, "/",            A::Search,         "search").footer("search"),
-    row(C::Pane, "n",            A::SearchNext,     "next match"),
-    row(C::Pane, "N",            A::SearchPrevious, "previous match"),
+    row(C::Pane, "n",            A::SearchNext,     "next match").footer("next"),
+    row(C::Pane, "N",            A::SearchPrevious, "previous match").footer("previous"),
     row(C::Pane, "<ret>",        A::OpenCell,       "zoom; when zoomed, open or fold the cell").footer("open"),
     row(C::Pane, "c",            A::CopyCell,       "copy the cell").footer("copy"),
     row(C::Pane, "x",            A::StopAgent,      "twice: stop the agent").footer("stop"),
     row(C::Pane, "m",            A::MessageAgent,   "write to the agent").footer("message"),
     row(C::Pane, "v",            A::ViewInEditor,   "open the transcript in $EDITOR").footer("editor"),
+
+    row(C::Find, "<ret>",       A::Accept,    "find it").footer("find"),
+    row(C::Find, "<backspace>", A::Backspace, "delete a letter"),
+    row(C::Find, "<esc>",       A::Escape,    "close").footer("close"),
 
     row(C::Queue, "j <down>", A::Down,    "next").footer("move"),
     row(C::Queue, "k <up>",   A::Up,      "previous"),

@@ -180,7 +180,12 @@ pub struct Change {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum How {
     /// As it was asked for: this text becomes that one.
-    Swap { old: String, new: String },
+    Swap {
+        old: String,
+        new: String,
+        /// Where it begins in the file, as far as somebody looked.
+        lines: Vec<usize>,
+    },
     /// As it was done, with the lines of the file.
     Patch(String),
 }
@@ -383,7 +388,7 @@ impl Call {
     fn size(&self) -> usize {
         let change = match &self.change {
             Some(Change { how: How::Patch(patch), .. }) => patch.len(),
-            Some(Change { how: How::Swap { old, new }, .. }) => old.len() + new.len(),
+            Some(Change { how: How::Swap { old, new, .. }, .. }) => old.len() + new.len(),
             None => 0,
         };
         self.input.len() + self.output.len() + change + self.children.len() * 1024

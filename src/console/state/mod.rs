@@ -184,7 +184,7 @@ impl State {
             Some(Dialog::Zoom) => &[Context::Pane],
             Some(Dialog::Tasks) => &[Context::Tasks],
             Some(Dialog::Queue) => &[Context::Queue],
-            Some(Dialog::Find(_)) => &[Context::List],
+            Some(Dialog::Find(_)) => &[Context::Find],
             None => match self.ui.focus {
                 Focus::Composer if self.composer.search.is_some() => &[Context::History],
                 Focus::Composer if self.composer.completion.is_some() => {

@@ -19,6 +19,8 @@ use crate::console::view::theme::Theme;
 const AROUND: usize = 3;
 /// How long comparing may take: a rough answer is better than a late one.
 const PATIENCE: Duration = Duration::from_millis(20);
+/// A change that is made in many places is shown in so many.
+const MOST_PLACES: usize = 100;
 /// Changed lines that are compared letter by letter: so many bytes at once.
 const LONGEST_INLINE: usize = 4 * 1024;
 
@@ -42,8 +44,9 @@ pub struct Hunk {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
     pub sign: Sign,
-    /// Its number: in the old text for a removed line, in the new one for others.
-    pub number: usize,
+    /// Its number: in the old text for a removed line, in the new one for others. None where
+    /// nobody knows where in its file the text stands.
+    pub number: Option<usize>,
     /// The line in parts; `true` where it differs from its counterpart.
     pub parts: Vec<(bool, String)>,
 }
@@ -55,11 +58,24 @@ pub enum Sign {
     Removed,
 }
 
-/// What one text has to become the other.
-pub fn of_edit(old: &str, new: &str) -> Diff {
+/// What one text has to become the other, at each of the lines where it begins in its file.
+/// Without any, there is one change, and its lines have no numbers.
+pub fn of_edit(old: &str, new: &str, at: &[usize]) -> Diff {
     let (old, new) = (printable(old), printable(new));
+    let mut once = Diff::default();
+    once.compare(&old, &new, 1, 1);
+    let grown = new.matches('\n').count().cast_signed() - old.matches('\n').count().cast_signed();
     let mut diff = Diff::default();
-    diff.compare(&old, &new, 1, 1);
+    for (nth, line) in at.iter().take(MOST_PLACES).enumerate() {
+        let moved = nth.cast_signed() * grown;
+        diff.add(once.hunks.iter().map(|hunk| hunk.begun_at(Some(*line), moved)));
+    }
+    if at.is_empty() {
+        diff.add(once.hunks.iter().map(|hunk| hunk.begun_at(None, 0)));
+    }
+    if at.len() > MOST_PLACES {
+        diff.note = Some("… and the same in more places below".to_owned());
+    }
     diff
 }
 
@@ -144,11 +160,33 @@ impl Diff {
                     }
                 }
             }
+            self.add([hunk]);
+        }
+    }
+
+    fn add(&mut self, hunks: impl IntoIterator<Item = Hunk>) {
+        for hunk in hunks {
             let count = |sign| hunk.rows.iter().filter(|row| row.sign == sign).count();
             self.added += count(Sign::Added);
             self.removed += count(Sign::Removed);
             self.hunks.push(hunk);
         }
+    }
+}
+
+impl Hunk {
+    /// The same hunk of a text that begins at this line of its file, where changes further up
+    /// move what is new.
+    fn begun_at(&self, line: Option<usize>, moved: isize) -> Self {
+        let number = |row: &Row| {
+            let number = row.number? + line? - 1;
+            Some(match row.sign {
+                Sign::Removed => number,
+                Sign::Same | Sign::Added => number.saturating_add_signed(moved),
+            })
+        };
+        let rows = self.rows.iter().map(|row| Row { number: number(row), ..row.clone() });
+        Self { rows: rows.collect() }
     }
 }
 
@@ -163,7 +201,7 @@ fn row(
         ChangeTag::Insert => (Sign::Added, new.unwrap_or_default() + new_first),
         ChangeTag::Delete => (Sign::Removed, old.unwrap_or_default() + old_first),
     };
-    Row { sign, number, parts }
+    Row { sign, number: Some(number), parts }
 }
 
 fn without_end(text: &str) -> String {
@@ -178,12 +216,12 @@ impl Row {
 
 /// The rows of a change: number, sign, code.
 pub fn lines(diff: &Diff, most: usize, theme: &Theme, pens: &Pens) -> Vec<Line<'static>> {
-    let largest = diff.hunks.iter().flat_map(|hunk| &hunk.rows).map(|row| row.number).max();
-    let digits = largest.unwrap_or_default().to_string().len().max(3);
+    let largest = diff.hunks.iter().flat_map(|hunk| &hunk.rows).filter_map(|row| row.number).max();
+    let digits = largest.map_or(0, |number| number.to_string().len().max(3));
     let mut lines = Vec::new();
     for (at, hunk) in diff.hunks.iter().enumerate() {
         if at > 0 {
-            let gap = format!("{:>digits$}", theme.glyphs.ellipsis);
+            let gap = format!("{:>1$}", theme.glyphs.ellipsis, digits.max(3));
             lines.push(Line::styled(cut(&gap, most).into_owned(), theme.faint));
         }
         hunk_lines(hunk, &diff.language, digits, most, (theme, pens), &mut lines);
@@ -234,8 +272,8 @@ fn row_lines(
         Sign::Removed => ("-", theme.removed, theme.removed_mark),
     };
     let line = Line::from(code(row, paint, theme, ground, mark));
-    let number = format!("{:>digits$} ", row.number);
-    let blank = " ".repeat(digits + 1);
+    let number = row.number.map_or(String::new(), |number| format!("{number:>digits$} "));
+    let blank = " ".repeat(width(&number));
     let gutter = ground.patch(theme.faint);
     let first = [Span::styled(number, gutter), Span::styled(format!("{sign} "), ground)];
     let others = [Span::styled(blank, gutter), Span::styled("  ", ground)];

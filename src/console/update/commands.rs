@@ -17,7 +17,7 @@ use crate::console::text::width::cut;
 use crate::console::view::theme;
 use crate::protocol::ids::AgentName;
 use crate::protocol::nearest::nearest;
-use crate::protocol::op::{Mode, Op, SpawnWish, TaskChange, When};
+use crate::protocol::op::{Mode, Op, SpawnWish, TaskChange};
 
 type Outcome = Result<Vec<Effect>, String>;
 
@@ -32,12 +32,9 @@ pub fn run(state: &mut State, line: &str) -> Outcome {
     let (name, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     let rest = rest.trim();
     let Some(command) = named(name) else {
-        if let Some(recipe) = recipe(state, name) {
-            let (text, kind) = (recipe.said(rest), recipe.kind.clone());
-            return match kind {
-                Some(kind) => delegate(state, Some(kind), text, &format!("/{name}")),
-                None => op(Op::Say { to: state.selected.clone(), text, when: When::Next }),
-            };
+        if recipe(state, name).is_some() {
+            let (name, arguments) = (name.to_owned(), rest.to_owned());
+            return op(Op::Recipe { agent: state.selected.clone(), name, arguments });
         }
         let own = state.offers.recipes.iter().map(|recipe| recipe.name.as_str());
         let near = nearest(name, COMMANDS.iter().map(|command| command.name).chain(own));
@@ -62,7 +59,7 @@ fn do_verb(state: &mut State, command: &Command, rest: &str) -> Outcome {
         Verb::Team => page(state, Page::Team),
         Verb::Model if rest.is_empty() => page(state, Page::Team),
         Verb::Model => op(Op::Model { agent: state.selected.clone(), model: rest.to_owned() }),
-        Verb::Fork => delegate(state, None, rest.to_owned(), rest),
+        Verb::Fork => delegate(state, rest),
         Verb::Worktree => look(Look::Worktrees(Show::Page)),
         Verb::Diff => diff(state, rest),
         Verb::Merge if rest.is_empty() => look(Look::Worktrees(Show::Merge)),
@@ -128,9 +125,10 @@ fn look(what: Look) -> Outcome {
 }
 
 /// Has a subagent of the selected agent do something in the background.
-fn delegate(state: &State, kind: Option<String>, prompt: String, about: &str) -> Outcome {
-    let description = cut(&one_line(about), 60).into_owned();
-    op(Op::Delegate { agent: state.selected.clone(), kind, description, prompt })
+fn delegate(state: &State, prompt: &str) -> Outcome {
+    let (agent, kind) = (state.selected.clone(), None);
+    let description = cut(&one_line(prompt), 60).into_owned();
+    op(Op::Delegate { agent, kind, description, prompt: prompt.to_owned() })
 }
 
 fn diff(state: &State, name: &str) -> Outcome {

@@ -66,6 +66,10 @@ pub fn on_refused(state: &mut State, op: Op, why: &str) -> Vec<Effect> {
             restore(state, &to, &text);
             state.say(Level::Error, format!("Not sent: {why}."));
         }
+        Op::Recipe { agent, name, arguments } => {
+            restore(state, &agent, format!("/{name} {arguments}").trim_end());
+            state.say(Level::Error, format!("Not sent: {why}."));
+        }
         Op::Interrupt { .. }
         | Op::Stop { .. }
         | Op::Mode { .. }

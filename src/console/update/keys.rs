@@ -90,7 +90,7 @@ fn act(state: &mut State, context: Context, action: Action) -> Vec<Effect> {
         Context::Pane => pane::act(state, action),
         Context::Queue => reach::act_on_queue(state, action),
         Context::Tasks => reach::act_on_tasks(state, action),
-        Context::List | Context::Sheet => dialogs::act(state, action),
+        Context::List | Context::Find | Context::Sheet => dialogs::act(state, action),
         Context::Replay | Context::Ask | Context::AskWords | Context::AskScope => Vec::new(),
     }
 }

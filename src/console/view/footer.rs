@@ -104,6 +104,16 @@ fn interrupt(state: &State) -> Option<(String, String)> {
 fn is_useful(state: &State, row: &Row) -> bool {
     match row.action {
         Action::AnswerOldest => !state.asks.is_empty(),
+        // Who writes, and who has not begun yet, is told how it goes on.
+        Action::Send => {
+            let begun =
+                state.agents.get(&state.selected).is_some_and(|one| !one.transcript.is_empty());
+            !begun || !state.composer.draft.is_empty()
+        }
+        Action::SearchNext | Action::SearchPrevious => {
+            let scroll = state.selected_agent().map(|agent| &agent.scroll);
+            scroll.and_then(|scroll| scroll.search.as_ref()).is_some_and(|one| one.place.1 > 1)
+        }
         Action::NextAgent => state.has_team(),
         Action::ShowTasks => !state.tasks.is_empty() || state.has_team(),
         Action::AllowOnce

@@ -135,6 +135,10 @@ fn draw_frame(
         // The border may step back; who needs the person may not.
         .title_style(Style::new().remove_modifier(Modifier::DIM))
         .title(title(state, agent, is_selected, room, theme));
+    let block = match found(agent, theme).filter(|found| is_focused && found.width() < room / 2) {
+        Some(found) => block.title_top(found.right_aligned()),
+        None => block,
+    };
     block.render(spot.area, buf);
 }
 
@@ -170,6 +174,20 @@ fn title<'a>(
     }
     spans.push(Span::raw(" "));
     Line::from(spans)
+}
+
+/// What is searched in a transcript, and which of the finds is shown.
+fn found(agent: &Agent, theme: &Theme) -> Option<Line<'static>> {
+    let search = agent.scroll.search.as_ref()?;
+    let needle = cut(&one_line(&search.needle), 24).into_owned();
+    let place = match search.place {
+        (_, 0) => "not found".to_owned(),
+        (nth, all) => format!("{nth} of {all}"),
+    };
+    Some(Line::from(vec![
+        Span::styled(format!(" /{needle} "), theme.key),
+        Span::styled(format!("{place} "), theme.text),
+    ]))
 }
 
 /// Before anything was said.

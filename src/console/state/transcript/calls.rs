@@ -113,6 +113,9 @@ impl Transcript {
                 let cell = self.call_of(at, use_id, name, |call| {
                     call.phase = Phase::Waiting;
                     call.ask = Some(ask.id.clone());
+                    if let Some(Change { how: How::Swap { lines, .. }, .. }) = &mut call.change {
+                        lines.clone_from(&ask.lines);
+                    }
                 });
                 asked.cell = Some(cell);
             }
@@ -210,12 +213,21 @@ impl Call {
             None => beginning(&fields(input)),
         };
         let swap = match (text("old_string"), text("new_string"), text("content")) {
-            (Some(old), Some(new), _) => Some((old, new)),
-            (_, _, Some(content)) if self.tool == "Write" => Some(("", content)),
+            (Some(old), Some(new), _) => Some((beginning(old), beginning(new), Vec::new())),
+            (_, _, Some(content)) if self.tool == "Write" => {
+                Some((String::new(), beginning(content), vec![1]))
+            }
             _ => None,
         };
-        if let (Some((old, new)), Some(path)) = (swap, text("file_path")) {
-            let how = How::Swap { old: beginning(old), new: beginning(new) };
+        if let (Some((old, new, mut lines)), Some(path)) = (swap, text("file_path")) {
+            // Where the same passage stands was told with the ask.
+            if let Some(Change { how: How::Swap { old: known, lines: told, .. }, .. }) =
+                &self.change
+                && *known == old
+            {
+                lines.clone_from(told);
+            }
+            let how = How::Swap { old, new, lines };
             self.change = Some(Change { path: brief(path), how });
         }
     }

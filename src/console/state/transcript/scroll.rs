@@ -49,6 +49,8 @@ pub struct Search {
     pub needle: String,
     /// The cell that is shown now for it.
     pub at: Option<CellId>,
+    /// Which of how many cells with it that is, when it was last looked for; counted from one.
+    pub place: (usize, usize),
 }
 
 /// What a drawing showed.
@@ -182,7 +184,7 @@ impl Scroll {
             self.search = None;
             return false;
         }
-        self.search = Some(Search { needle: needle.to_owned(), at: None });
+        self.search = Some(Search::of(needle));
         self.find_previous(transcript)
     }
 
@@ -194,15 +196,18 @@ impl Scroll {
     pub fn find_previous(&mut self, transcript: &mut Transcript) -> bool {
         let all = transcript.len();
         let from = self.found_at(transcript).unwrap_or(all);
-        let order = (0..from).rev().chain((from..all).rev());
-        self.find(order, transcript)
+        self.find(transcript, |found| {
+            let older = found.iter().rposition(|index| *index < from);
+            older.or(found.len().checked_sub(1))
+        })
     }
 
     pub fn find_next(&mut self, transcript: &mut Transcript) -> bool {
-        let all = transcript.len();
         let from = self.found_at(transcript).map_or(0, |at| at + 1);
-        let order = (from..all).chain(0..from.min(all));
-        self.find(order, transcript)
+        self.find(transcript, |found| {
+            let newer = found.iter().position(|index| *index >= from);
+            newer.or((!found.is_empty()).then_some(0))
+        })
     }
 
     fn found_at(&self, transcript: &Transcript) -> Option<usize> {
@@ -210,28 +215,33 @@ impl Scroll {
         Some(transcript.index_of(at))
     }
 
+    /// Goes to the one that is chosen of all cells that hold the words.
     fn find(
         &mut self,
-        mut order: impl Iterator<Item = usize>,
         transcript: &mut Transcript,
+        choose: impl FnOnce(&[usize]) -> Option<usize>,
     ) -> bool {
         let Some(search) = &self.search else { return false };
-        let Some(pattern) = search.pattern() else { return false };
-        let holds = |index: &usize| {
-            transcript
-                .at(*index)
-                .is_some_and(|cell| is_shown(cell) && pattern.is_match(&cell.text()))
-        };
-        let found = order.find(holds).and_then(|index| transcript.at(index)).map(|cell| cell.id);
-        if let Some(id) = found {
+        let found = search.cells(transcript);
+        let chosen = choose(&found);
+        let id = chosen.and_then(|nth| transcript.at(*found.get(nth)?)).map(|cell| cell.id);
+        if let Some(id) = id {
             self.show_find(id, 0, transcript);
         }
-        found.is_some()
+        if let Some(search) = &mut self.search {
+            search.place = (chosen.map_or(0, |nth| nth + 1), found.len());
+        }
+        id.is_some()
     }
 
     /// Goes to a find that is known: the so manieth row of a cell that holds the words.
     pub fn go_to_find(&mut self, needle: &str, cell: CellId, nth: usize, in_: &mut Transcript) {
-        self.search = Some(Search { needle: needle.to_owned(), at: None });
+        let mut search = Search::of(needle);
+        let found = search.cells(in_);
+        let here = in_.index_of(cell);
+        let place = found.iter().position(|index| *index == here);
+        search.place = (place.map_or(0, |place| place + 1), found.len());
+        self.search = Some(search);
         self.show_find(cell, nth, in_);
     }
 
@@ -288,7 +298,15 @@ fn is_shown(cell: &Cell) -> bool {
 
 impl Search {
     pub fn of(needle: &str) -> Self {
-        Self { needle: needle.to_owned(), at: None }
+        Self { needle: needle.to_owned(), at: None, place: (0, 0) }
+    }
+
+    /// The cells that hold the words, by their place.
+    fn cells(&self, transcript: &Transcript) -> Vec<usize> {
+        let Some(pattern) = self.pattern() else { return Vec::new() };
+        let holds = |cell: &Cell| is_shown(cell) && pattern.is_match(&cell.text());
+        let cells = transcript.cells().enumerate().filter(|(_, cell)| holds(cell));
+        cells.map(|(index, _)| index).collect()
     }
 
     /// What is looked for.

@@ -178,7 +178,7 @@ fn output(call: &Call, sheet: &Sheet<'_>) -> Vec<Line<'static>> {
 
 fn changed(change: &Change, open: bool, sheet: &Sheet<'_>) -> Vec<Line<'static>> {
     let made = match &change.how {
-        How::Swap { old, new } => diff::of_edit(old, new),
+        How::Swap { old, new, lines } => diff::of_edit(old, new, lines),
         How::Patch(patch) => diff::of_patch(patch),
     };
     let made = made.in_file(&change.path);

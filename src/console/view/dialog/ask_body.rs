@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::ask_rows::whole_rows;
 use crate::console::state::State;
 use crate::console::state::asks::{AskDialog, Waiting, gist};
+use crate::console::text::diff::Diff;
 use crate::console::text::highlight::Pens;
 use crate::console::text::sanitize::{exact, one_line};
 use crate::console::text::width::width;
@@ -232,14 +233,15 @@ fn tool(ask: &Ask, name: &str, input: &Value, hand: Hand<'_>) -> Vec<Line<'stati
         }
         ("Edit", _, Some(path)) if text("old_string").is_some() => {
             let (old, new) = (text("old_string"), text("new_string"));
+            let (old, new) = (exact(old.unwrap_or_default()), exact(new.unwrap_or_default()));
             let known = ["file_path", "old_string", "new_string"];
             let path = inside(path).unwrap_or(path);
-            changed(path, old.unwrap_or_default(), new.unwrap_or_default(), (input, &known), hand)
+            changed(path, &diff::of_edit(&old, &new, &ask.lines), (input, &known), hand)
         }
         ("Write", _, Some(path)) if text("content").is_some() => {
-            let new = text("content").unwrap_or_default();
+            let new = exact(text("content").unwrap_or_default());
             let path = inside(path).unwrap_or(path);
-            changed(path, "", new, (input, &["file_path", "content"]), hand)
+            changed(path, &diff::of_edit("", &new, &[1]), (input, &["file_path", "content"]), hand)
         }
         _ => {
             let pretty = serde_json::to_string_pretty(input).unwrap_or_else(|_| input.to_string());
@@ -251,13 +253,12 @@ fn tool(ask: &Ask, name: &str, input: &Value, hand: Hand<'_>) -> Vec<Line<'stati
 /// A change of a file, whole.
 fn changed(
     path: &str,
-    old: &str,
-    new: &str,
+    diff: &Diff,
     (input, known): (&Value, &[&str]),
     hand: Hand<'_>,
 ) -> Vec<Line<'static>> {
     let theme = hand.theme;
-    let diff = diff::of_edit(&exact(old), &exact(new)).in_file(path);
+    let diff = diff.clone().in_file(path);
     let mut title = vec![Span::styled(exact(path).replace('\n', "⏎"), theme.strong)];
     title.push(Span::styled(format!("  +{}", diff.added), theme.good));
     title.push(Span::styled(format!(" {}{}", theme.glyphs.minus, diff.removed), theme.bad));

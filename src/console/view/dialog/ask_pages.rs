@@ -292,12 +292,9 @@ fn scope(
     let (to, lasting) = menu.holds();
     let asker = asker(ask, state);
     let label = |text: &str| Span::styled(format!("{text:<7}"), theme.faint);
-    let one_of = |all: &[(String, bool)]| -> Vec<Span<'static>> {
-        let each = all.iter().flat_map(|(text, here)| match here {
-            true => [Span::styled(format!("[{text}]"), theme.selection), Span::raw(" ")],
-            false => [Span::styled(format!(" {text} "), theme.text), Span::raw(" ")],
-        });
-        each.collect()
+    let one_of = |(text, here): &(String, bool)| match here {
+        true => vec![Span::styled(format!("[{text}]"), theme.selection)],
+        false => vec![Span::styled(format!(" {text} "), theme.text)],
     };
     let mut lines = Vec::new();
     if room.height >= 8 {
@@ -325,7 +322,7 @@ fn scope(
         [(asker.clone(), to == Grantee::Asker), ("whole team".to_owned(), to == Grantee::Team)];
     let indent = [Span::raw(" ".repeat(7))];
     for (text, all) in [("lasts", terms.as_slice()), ("who", who.as_slice())] {
-        lines.extend(wrap_with(&Line::from(one_of(all)), room.width, &[label(text)], &indent));
+        lines.extend(in_rows(all.iter().map(one_of), &label(text), room.width));
     }
     let for_whom = match to {
         Grantee::Asker => asker,
@@ -337,12 +334,34 @@ fn scope(
         Span::styled(format!(" for {for_whom}, {}", term_written(lasting)), theme.text),
     ];
     lines.extend(wrap_with(&Line::from(exact), room.width, &[label("writes")], &indent));
-    lines.extend(wrap_with(&hints(state, theme), room.width, &[], &[]));
+    lines.extend(in_rows(hints(state, theme).into_iter(), &Span::raw(""), room.width));
     lines
 }
 
-/// The keys of the menu in one line.
-fn hints(state: &State, theme: &Theme) -> Line<'static> {
+/// Words that belong together are never parted: what has no room goes to the next row.
+fn in_rows(
+    all: impl Iterator<Item = Vec<Span<'static>>>,
+    first: &Span<'static>,
+    most: usize,
+) -> Vec<Line<'static>> {
+    let mut rows = vec![Line::from(first.clone())];
+    for part in all {
+        let part = Line::from(part);
+        let Some(row) = rows.last_mut() else { continue };
+        if row.width() > first.width() && row.width() + 1 + part.width() > most {
+            rows.push(Line::from(vec![Span::raw(" ".repeat(first.width()))]));
+        } else if row.width() > first.width() {
+            row.spans.push(Span::raw(" "));
+        }
+        if let Some(row) = rows.last_mut() {
+            row.spans.extend(part.spans);
+        }
+    }
+    rows
+}
+
+/// The keys of the menu.
+fn hints(state: &State, theme: &Theme) -> Vec<Vec<Span<'static>>> {
     let context = Context::AskScope;
     let first = |action| state.keymap.keys(context, action).first().map(Chord::brief);
     let all = [
@@ -352,14 +371,11 @@ fn hints(state: &State, theme: &Theme) -> Line<'static> {
         (first(Action::NextField).unwrap_or_default(), "who"),
         (first(Action::Later).unwrap_or_default(), "back"),
     ];
-    key_line(&all, theme)
+    all.iter().map(|one| key_words(one, theme)).collect()
 }
 
-fn key_line(all: &[(String, &str)], theme: &Theme) -> Line<'static> {
-    let each = all.iter().flat_map(|(key, what)| {
-        [Span::styled(key.clone(), theme.key), Span::styled(format!(" {what}  "), theme.faint)]
-    });
-    Line::from(each.collect::<Vec<_>>())
+fn key_words((key, what): &(String, &str), theme: &Theme) -> Vec<Span<'static>> {
+    vec![Span::styled(key.clone(), theme.key), Span::styled(format!(" {what} "), theme.faint)]
 }
 
 /// A text that is being written, with its cursor. Scrolls so that the cursor is seen.
@@ -399,7 +415,8 @@ fn written(
         (key(Action::Newline), "new line"),
         (key(Action::Later), "back"),
     ];
-    lines.push(key_line(&keys, theme));
+    let keys = keys.iter().map(|key| key_words(key, theme));
+    lines.extend(in_rows(keys, &Span::raw(""), room.width).into_iter().take(1));
     lines
 }
 
