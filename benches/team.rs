@@ -33,11 +33,22 @@ fn main() {
     if std::env::args().any(|argument| argument == CHILD) {
         return runtime.block_on(idle());
     }
+    // As criterion takes it: `cargo bench --bench team -- ring`.
+    let wanted = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
+    let is_wanted =
+        |what: &str| wanted.as_ref().is_none_or(|wanted| what.contains(wanted.as_str()));
     runtime.block_on(async {
-        ring("one message at a time", Ring { members: 50, rounds: 200, tokens: 1 }, 500).await;
-        ring("fifty at a time", Ring { members: 50, rounds: 20, tokens: 50 }, 0).await;
-        asks().await;
+        if is_wanted("ring") {
+            ring("one message at a time", Ring { members: 50, rounds: 200, tokens: 1 }, 500).await;
+            ring("fifty at a time", Ring { members: 50, rounds: 20, tokens: 50 }, 0).await;
+        }
+        if is_wanted("asks") {
+            asks().await;
+        }
     });
+    if !is_wanted("idle") {
+        return;
+    }
     let own = std::env::current_exe().unwrap();
     let ran = Command::new(own).arg(CHILD).output().unwrap();
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));

@@ -21,7 +21,7 @@
 //! | definitions: places, precedence, reload, errors, servers | `agents::kinds_are_followed_…`, `agents::the_strongest_…` | kinds |
 //! | definitions of policy and plug-ins; one that breaks | `fields::policy_and_plug_ins_…`, `fields::a_definition_that_breaks_…` | fields |
 //! | every field of a definition counts | `agents::a_definition_brings_…`, `fields::*` | gear, fields |
-//! | hooks of a definition: before, after, at the end | `hooks::*` | hooks |
+//! | hooks of a definition: before, after, at the end; by exit code or in JSON | `hooks::*` | hooks |
 //! | `agents list`, `agents show` | `agents::kinds_are_followed_…` | kinds |
 //! | routing; denied types are errors | `agents::without_a_type_…` | kinds |
 //! | subagent context: read cache, mode, chain, depth, transcript | `agents::a_child_knows_…` | child |
@@ -29,6 +29,7 @@
 //! | sent to the background while running | `agents::who_is_waited_for_…` | background |
 //! | the setting that sends them there; 200 of both | `behind::who_takes_longer_…`, `behind::nothing_is_repeated_…` | background, soak |
 //! | background: launched, output file, one notification | `agents::a_background_agent_writes_…` | background |
+//! | background: state set before slow clean-up | `behind::the_end_of_an_agent_…` | background |
 //! | TaskOutput marks as notified | `agents::who_waits_with_task_output_…` | background |
 //! | TaskStop and every other kill: told once | `agents::however_it_is_killed_…` | background |
 //! | an interrupt leaves it alone | `behind::an_interrupt_of_the_lead_…` | background |
@@ -47,11 +48,9 @@
 //! | SIGINT and SIGTERM | `headless::a_signal_interrupts_…`, `agents::what_a_signal_ends_is_gone` | asked |
 //! | when a run is over | `headless::a_run_is_over_…` | background |
 //! | kill -9 in a turn | `context::killed_in_the_middle_…` | steps |
-//! | faults on the way to the model | `turns::a_fault_on_the_way_…` | ten |
+//! | a server that says too long, once or for ever | `context::what_a_server_finds_…`, `context::what_stays_too_long_…` | too_long |
+//! | every fault at every turn of ten | `faults::*` | ten |
 //! | control requests that make no sense | `headless::requests_that_make_no_sense_…` | asked |
-//!
-//! Not here: a conversation that a server finds too long (`turns::compaction`, for no playbook
-//! says that), all faults at all turns (`turns::faults`).
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic, clippy::disallowed_methods)]
 
 mod engine {
@@ -59,6 +58,7 @@ mod engine {
     mod agents;
     mod behind;
     mod context;
+    mod faults;
     mod fields;
     mod headless;
     mod hooks;

@@ -69,7 +69,7 @@ fn every_runnable_block_runs() {
 
 #[test]
 fn the_table_of_settings_is_the_codes() {
-    let mut wanted = "| setting | what it is | usual |\n| --- | --- | --- |\n".to_owned();
+    let mut wanted = "| setting | what it is | default |\n| --- | --- | --- |\n".to_owned();
     for key in KEYS {
         writeln!(wanted, "| `{}` | {} | {} |", key.name, key.what, key.usual).unwrap();
     }

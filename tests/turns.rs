@@ -5,7 +5,6 @@ mod support;
 mod turns {
     mod case;
     mod compaction;
-    mod faults;
     mod headless;
     mod interrupts;
     mod kills;

@@ -142,7 +142,7 @@ async fn get_ready(
     let known = known?;
     let Again { agent, worktree, found } = born_again(solo, lead, &past.id, &known).await?;
     if found.messages.is_empty() {
-        return Err("it had not begun".to_owned());
+        return Err("it had not started".to_owned());
     }
     if !agent.birth.is_fork {
         let parent = past.about.parent.as_ref().and_then(|parent| solo.agent(parent));
@@ -184,7 +184,7 @@ async fn set_going(solo: &Arc<Solo>, lead: &Arc<Agent>, next: Next) {
 
 /// Tells whoever waits for an agent that it is lost.
 fn give_up(solo: &Solo, past: &Past, is_awaited: bool, why: &str) {
-    let why = format!("it was cut off when the program ended, and cannot go on: {why}");
+    let why = format!("it was cut off when the program ended, and cannot be resumed: {why}");
     if is_awaited {
         answer(solo, past, Err(&why));
     } else {

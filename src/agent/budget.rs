@@ -16,6 +16,7 @@ use crate::protocol::ask::{
 };
 use crate::protocol::event::{Event, Fact, Level};
 use crate::protocol::ids::{AgentId, AskId};
+use crate::protocol::time::Stamp;
 use crate::settings::budgets::{Allowance, Budgets};
 use crate::store::files;
 
@@ -108,21 +109,26 @@ impl Default for Purse {
 }
 
 impl Purse {
-    /// The purse of a session of which this was kept; `events` tell what was given in it since.
+    /// The purse of a session of which this was kept; `events` tell what was given in it since,
+    /// and how long everybody worked.
     pub fn new(limits: Budgets, asks: bool, kept: &Kept, events: &[Event]) -> Self {
         let seconds = |seconds: f64| Duration::try_from_secs_f64(seconds).unwrap_or_default();
-        let worked = kept.agents.iter().map(|(agent, time)| (agent.clone(), seconds(*time)));
+        let Times { mut worked, ran } = Times::of(events);
+        for (agent, time) in &kept.agents {
+            let known = worked.entry(agent.clone()).or_default();
+            *known = seconds(*time).max(*known);
+        }
         let mut accounts = given(events);
         for Raised { agent, what, by } in kept.raised.iter().cloned() {
             let account: &mut Account = accounts.entry((agent, what)).or_default();
             account.raised = account.raised.max(by);
         }
-        let state = State { accounts, worked: worked.collect(), ..State::default() };
+        let state = State { accounts, worked, ..State::default() };
         Self {
             limits,
             asks,
             since: Instant::now(),
-            before: seconds(kept.time),
+            before: seconds(kept.time).max(ran),
             state: Mutex::new(state),
             asking: tokio::sync::Mutex::default(),
         }
@@ -197,6 +203,54 @@ impl Purse {
         let account = state.accounts.entry(key).or_default();
         *account = Account { raised: level.limit.max(level.used), told: false };
     }
+}
+
+/// How long agents were at it, and the session ran, from what the journal tells. What the end of
+/// the program cut short lasted until it was last heard of.
+#[derive(Debug, Default, PartialEq)]
+struct Times {
+    worked: BTreeMap<String, Duration>,
+    ran: Duration,
+}
+
+impl Times {
+    fn of(events: &[Event]) -> Self {
+        let mut times = Self::default();
+        let between = |from: Stamp, to: Stamp| {
+            Duration::from_millis(u64::try_from(to.millis() - from.millis()).unwrap_or_default())
+        };
+        // Each turn that is open, by agent: when it began, and when it was heard of last.
+        let mut turns: HashMap<String, (Stamp, Stamp)> = HashMap::new();
+        let mut process: Option<(Stamp, Stamp)> = None;
+        for event in events {
+            if is_start(&event.fact) {
+                times.ran += process.take().map_or(Duration::ZERO, |(from, to)| between(from, to));
+                for (agent, (from, to)) in turns.drain() {
+                    *times.worked.entry(agent).or_default() += between(from, to);
+                }
+            }
+            process = Some((process.map_or(event.at, |(from, _)| from), event.at));
+            let Some(agent) = event.agent.as_ref().map(AgentId::to_string) else { continue };
+            if event.fact == Fact::TurnStarted {
+                turns.insert(agent, (event.at, event.at));
+            } else if let Fact::TurnEnded { millis, .. } = &event.fact {
+                turns.remove(&agent);
+                *times.worked.entry(agent).or_default() += Duration::from_millis(*millis);
+            } else if let Some((_, last)) = turns.get_mut(&agent) {
+                *last = event.at;
+            }
+        }
+        times.ran += process.map_or(Duration::ZERO, |(from, to)| between(from, to));
+        for (agent, (from, to)) in turns {
+            *times.worked.entry(agent).or_default() += between(from, to);
+        }
+        times
+    }
+}
+
+/// Whether a process takes the session up: its lead begins.
+fn is_start(fact: &Fact) -> bool {
+    matches!(fact, Fact::AgentStarted { about } if about.parent.is_none())
 }
 
 /// What was given beyond the limits, from what the journal tells of questions and answers.
@@ -356,8 +410,8 @@ fn question(agent: &Agent, level: &Gauge) -> Ask {
             limit: level.limit,
         },
         choices: vec![
-            choice("Go on", format!("It may use {more} more."), on),
-            choice("Stop", "It ends its turn as failed.".to_owned(), Verdict::Deny { why: None }),
+            choice("Continue", format!("It may use {more} more."), on),
+            choice("Stop", "Its turn ends as failed.".to_owned(), Verdict::Deny { why: None }),
         ],
         suggestions: Vec::new(),
         scopes: Vec::new(),

@@ -53,7 +53,10 @@ pub async fn compact(
     let mut messages = vec![ChatMessage::user(opening(agent, &summary).await)];
     messages.extend_from_slice(kept);
     if let Err(error) = agent.recorder.compacted(&messages) {
-        agent.notice(Level::Error, format!("The summary is not in the transcript: {error}"));
+        agent.notice(
+            Level::Error,
+            format!("The summary could not be written to the transcript: {error}"),
+        );
     }
     let after = tokens_of(messages.iter());
     agent.tell(Fact::Compacted { before, after, summary });
@@ -83,7 +86,7 @@ async fn summarise(
             asked => return asked,
         }
     }
-    let message = "even its newest part cannot be summarised".to_owned();
+    let message = "even its newest part is too long to summarise".to_owned();
     Err(ModelError::ContextTooLong { message })
 }
 
@@ -128,9 +131,8 @@ fn bytes_of(content: &Content) -> usize {
 
 async fn opening(agent: &Agent, summary: &str) -> String {
     let mut text = format!(
-        "This conversation goes on from an earlier one that became too long. Its summary:\n\n\
-         {summary}\n\nThe whole of it is in {}. Go on with the next step; do not repeat what is \
-         done.",
+        "This conversation continues an earlier one that became too long. Its summary:\n\n\
+         {summary}\n\nAll of it is in {}. Continue with the next step; do not repeat what is done.",
         agent.recorder.path().display()
     );
     let tasks = open_tasks(agent).await;

@@ -71,7 +71,7 @@ impl Gear {
         if !self.own_servers.is_empty() {
             let names: Vec<&str> = self.own_servers.iter().map(McpServer::name).collect();
             self.notices.push(format!(
-                "`{kind}` works without its own MCP servers ({}): they do not run yet.",
+                "`{kind}` runs without its own MCP servers ({}): they are not supported yet.",
                 names.join(", ")
             ));
         }
@@ -118,10 +118,11 @@ impl Gear {
                 ));
             }
             Some(Err(why)) => {
-                self.notices.push(format!("`{kind}` works without the skill `{skill}`: {why}"));
+                self.notices.push(format!("`{kind}` runs without the skill `{skill}`: {why}"));
             }
             None => {
-                self.notices.push(format!("`{kind}` names the skill `{skill}`, which is nowhere."));
+                self.notices
+                    .push(format!("`{kind}` names the skill `{skill}`, which was not found."));
             }
         }
     }
@@ -137,7 +138,7 @@ fn memory_dir(scope: MemoryScope, kind: &str, project: &Path) -> Result<PathBuf,
         MemoryScope::Project => (Some(project.join(".claude")), "agent-memory"),
         MemoryScope::Local => (Some(project.join(".claude")), "agent-memory-local"),
     };
-    let root = root.ok_or("no home directory is known")?;
+    let root = root.ok_or("no home directory was found")?;
     let dir = root.join(below).join(name);
     let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir);
     let real = made.and_then(|()| dir.canonicalize());
@@ -145,7 +146,7 @@ fn memory_dir(scope: MemoryScope, kind: &str, project: &Path) -> Result<PathBuf,
     let within = if scope == MemoryScope::User { &root } else { project };
     match within.canonicalize() {
         Ok(within) if is_below(&real, &within) => Ok(real),
-        Ok(_) | Err(_) => Err(format!("{} leads elsewhere", dir.display())),
+        Ok(_) | Err(_) => Err(format!("{} is a link to another place", dir.display())),
     }
 }
 
@@ -161,7 +162,9 @@ fn memory_in_words(dir: &Path, may_write: bool) -> String {
     let now = lines.join("\n");
     let now = if now.trim().is_empty() { "(nothing yet)" } else { now.trim() };
     let how = match may_write {
-        true => "Write there what will be of use again, and mend what turned out to be wrong.",
+        true => {
+            "Write down there what will be useful again, and correct what turned out to be wrong."
+        }
         false => "You have no tools to change it.",
     };
     format!(

@@ -1,7 +1,7 @@
 //! Commands that a definition has run beside its agent's work: before a tool, after it, and before
 //! the agent stops. Each is told what it is about, as JSON; an exit code of 2 is an objection, and
-//! what it wrote to its standard error says why. Every other failure is told to the person, and
-//! the work goes on.
+//! what it wrote to its standard error says why. One that ends well may say the same, and more, as
+//! JSON on its standard output. Every other failure is told to the person, and the work goes on.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -93,17 +93,17 @@ impl Hooks {
         let (mut hooks, mut idle) = (Self::default(), Vec::new());
         for (name, groups) in written.as_object().into_iter().flatten() {
             let Some(event) = EVENTS.into_iter().find(|event| event.name() == name) else {
-                idle.push(format!("hooks for `{name}` do not run here"));
+                idle.push(format!("hooks for `{name}` are not supported"));
                 continue;
             };
             let groups: Vec<Group> = serde_json::from_value(groups.clone())
-                .map_err(|error| format!("the hooks for `{name}` make no sense: {error}"))?;
+                .map_err(|error| format!("the hooks for `{name}` cannot be read: {error}"))?;
             for group in groups {
                 let matcher = group.matcher.filter(|all| all != "*").unwrap_or_default();
                 Regex::new(&matcher).map_err(|_| format!("`{matcher}` matches no tools"))?;
                 for hook in group.hooks {
                     if hook.kind != "command" {
-                        idle.push(format!("hooks of the type `{}` do not run here", hook.kind));
+                        idle.push(format!("hooks of type `{}` are not supported", hook.kind));
                         continue;
                     }
                     let command = hook.command.filter(|command| !command.trim().is_empty());
@@ -111,7 +111,7 @@ impl Hooks {
                         command.ok_or_else(|| format!("a hook for `{name}` has no command"))?;
                     let limit = hook.timeout.map(Duration::try_from_secs_f64).transpose();
                     let limit =
-                        limit.map_err(|_| format!("a hook for `{name}` has no such time"))?;
+                        limit.map_err(|_| format!("a hook for `{name}` has an invalid timeout"))?;
                     let limit = limit.unwrap_or(USUAL_LIMIT);
                     hooks.all.push(Hook { event, matcher: matcher.clone(), command, limit });
                 }
@@ -151,13 +151,20 @@ impl Hook {
     }
 }
 
-/// What hooks say before a tool is used: why it must not be, if one objects.
-pub async fn before(agent: &Agent, tool: &str, wanted: &Use, stop: &Stop) -> Result<(), String> {
+/// What hooks say before a tool is used: why it must not be, if one objects, else why somebody
+/// must be asked first, if one wants that.
+pub async fn before(
+    agent: &Agent,
+    tool: &str,
+    wanted: &Use,
+    stop: &Stop,
+) -> Result<Option<String>, String> {
     let more = json!({ "tool_name": tool, "tool_input": wanted.input, "tool_use_id": wanted.id });
-    let Some(why) = objection(agent, &[Event::PreToolUse], tool, more, stop).await else {
-        return Ok(());
+    let heard = heard(agent, &[Event::PreToolUse], tool, more, stop).await;
+    let Some(why) = heard.objection else {
+        return Ok(heard.doubt);
     };
-    let why = format!("A hook does not allow this: {why}");
+    let why = format!("A hook blocked this: {why}");
     agent.tell(Fact::Decided {
         use_id: wanted.id.clone(),
         tool: wanted.tool.clone(),
@@ -182,8 +189,10 @@ pub async fn after(agent: &Agent, tool: &str, wanted: &Use, output: &mut Output,
         "tool_name": tool, "tool_input": wanted.input, "tool_response": response,
         "tool_use_id": wanted.id,
     });
-    if let Some(why) = objection(agent, &[Event::PostToolUse], tool, more, stop).await {
-        let words = format!("<hook-feedback>\n{why}\n</hook-feedback>");
+    let heard = heard(agent, &[Event::PostToolUse], tool, more, stop).await;
+    let words: Vec<String> = heard.context.into_iter().chain(heard.objection).collect();
+    if !words.is_empty() {
+        let words = format!("<hook-feedback>\n{}\n</hook-feedback>", words.join("\n"));
         let mut blocks = match std::mem::replace(&mut output.content, Content::Blocks(vec![])) {
             Content::Text(text) => vec![Block::text(text)],
             Content::Blocks(blocks) => blocks,
@@ -201,28 +210,90 @@ pub async fn at_end(agent: &Agent, said: &str, again: bool, stop: &Stop) -> Opti
         _ => &[Event::Stop, Event::SubagentStop],
     };
     let more = json!({ "stop_hook_active": again, "last_assistant_message": said });
-    objection(agent, events, "", more, stop).await
+    heard(agent, events, "", more, stop).await.objection
 }
 
-/// The first objection of those that fit.
-async fn objection(
-    agent: &Agent,
-    events: &[Event],
-    tool: &str,
-    more: Value,
-    stop: &Stop,
-) -> Option<String> {
+/// What the hooks that fit say together.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Heard {
+    /// The first objection; hooks behind it are not heard.
+    objection: Option<String>,
+    /// Why somebody must be asked.
+    doubt: Option<String>,
+    /// What the model is told.
+    context: Vec<String>,
+}
+
+/// What a hook prints that ends well. `allow` and `approve` say nothing new: what may be done is
+/// for the rules of the user to say.
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Printed {
+    decision: Option<String>,
+    reason: Option<String>,
+    #[serde(rename = "continue")]
+    goes_on: Option<bool>,
+    stop_reason: Option<String>,
+    system_message: Option<String>,
+    hook_specific_output: Specific,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Specific {
+    permission_decision: Option<String>,
+    permission_decision_reason: Option<String>,
+    additional_context: Option<String>,
+    updated_input: Option<Value>,
+}
+
+impl Heard {
+    /// Takes up what a hook printed; returns what the person is told of it.
+    fn take_up(&mut self, event: Event, printed: Printed) -> Vec<String> {
+        let own = printed.hook_specific_output;
+        let mut told: Vec<String> = printed.system_message.into_iter().collect();
+        let decision = own.permission_decision.filter(|_| event == Event::PreToolUse);
+        let decision = decision.or(printed.decision);
+        let reason = own.permission_decision_reason.or(printed.reason).unwrap_or_default();
+        match decision.as_deref() {
+            Some("block" | "deny") => self.objection = Some(reason),
+            Some("ask") => self.doubt = Some(reason),
+            Some("allow" | "approve" | "defer") | None => {}
+            // Whatever it means, it is not nothing.
+            Some(odd) => told.push(format!("`{odd}` is no decision")),
+        }
+        if printed.goes_on == Some(false) {
+            let why =
+                printed.stop_reason.unwrap_or_else(|| "it wants the agent to stop".to_owned());
+            match event {
+                Event::PreToolUse => self.objection = Some(why),
+                Event::PostToolUse => self.context.push(why),
+                // It stops anyway.
+                Event::Stop | Event::SubagentStop => self.objection = None,
+            }
+        }
+        if own.updated_input.is_some() && event == Event::PreToolUse {
+            self.objection =
+                Some("it wants another input, which hooks cannot give here".to_owned());
+        }
+        self.context.extend(own.additional_context.filter(|_| event == Event::PostToolUse));
+        told
+    }
+}
+
+async fn heard(agent: &Agent, events: &[Event], tool: &str, more: Value, stop: &Stop) -> Heard {
+    let mut heard = Heard::default();
     let hooks = &agent.birth.gear.hooks;
     for hook in hooks.on(events, tool) {
         if hooks.need_leave && !may_run(agent, &hook.command) {
             let why = format!(
-                "the hook `{}` of `{}` may not run; a rule for Bash can allow its command",
+                "the hook `{}` of `{}` is not allowed to run; a Bash rule can allow its command",
                 hook.command, agent.birth.kind
             );
             agent.notice(Level::Warning, why.as_str());
             // What it would have said of a tool, nobody knows.
             match hook.event {
-                Event::PreToolUse => return Some(why),
+                Event::PreToolUse => return Heard { objection: Some(why), ..heard },
                 Event::PostToolUse | Event::Stop | Event::SubagentStop => continue,
             }
         }
@@ -234,22 +305,46 @@ async fn objection(
             limit: hook.limit,
         };
         let trouble = match agent.cx.shell.feed(fed, stop).await {
-            Ok(thought) if thought.exit == Some(0) => continue,
+            Ok(thought) if thought.exit == Some(0) => {
+                let told = match read_printed(&thought.answer) {
+                    Some(Ok(printed)) => heard.take_up(hook.event, printed),
+                    Some(Err(what)) => vec![what],
+                    None => Vec::new(),
+                };
+                for words in told {
+                    agent.notice(Level::Warning, format!("The hook `{}`: {words}", hook.command));
+                }
+                None
+            }
             Ok(thought) if thought.exit == Some(OBJECTS) => {
-                let silent = thought.complaint.is_empty();
-                let usual = || format!("`{}` objects", hook.command);
-                return Some(if silent { usual() } else { thought.complaint });
+                heard.objection = Some(thought.complaint);
+                None
             }
             Ok(thought) => {
                 let exit = thought.exit.map_or("a signal".to_owned(), |code| code.to_string());
-                format!("ended with {exit}: {}", thought.complaint)
+                Some(format!("ended with {exit}: {}", thought.complaint))
             }
-            Err(_) if stop.is_cancelled() => return None,
-            Err(error) => error.to_string(),
+            Err(_) if stop.is_cancelled() => return Heard::default(),
+            Err(error) => Some(error.to_string()),
         };
-        agent.notice(Level::Warning, format!("The hook `{}`: {trouble}", hook.command));
+        if let Some(trouble) = trouble {
+            agent.notice(Level::Warning, format!("The hook `{}`: {trouble}", hook.command));
+        }
+        if let Some(why) = &mut heard.objection {
+            if why.is_empty() {
+                *why = format!("`{}` objects", hook.command);
+            }
+            return heard;
+        }
     }
-    None
+    heard
+}
+
+/// What a hook printed, if that is an object of JSON; other words are for nobody.
+fn read_printed(answer: &str) -> Option<Result<Printed, String>> {
+    answer.starts_with('{').then(|| {
+        serde_json::from_str(answer).map_err(|error| format!("what it printed is odd: {error}"))
+    })
 }
 
 /// Whether the agent itself might run this without asking.
@@ -302,6 +397,67 @@ mod tests {
             assert_eq!(found == 1, wanted, "{matcher} {tool}");
             assert_eq!(hooks.on(&[Event::PostToolUse], tool).count(), 0);
         }
+    }
+
+    #[test]
+    fn what_is_printed_counts_as_what_an_exit_code_says() {
+        let heard = |event: Event, printed: Value| {
+            let mut heard = Heard::default();
+            let told = heard.take_up(event, read_printed(&printed.to_string()).unwrap().unwrap());
+            (heard, told.len())
+        };
+        let specific = |fields: Value| json!({ "hookSpecificOutput": fields });
+        let why = |why: &str| Some(why.to_owned());
+        let nothing = Heard::default;
+        let table = [
+            (
+                Event::PreToolUse,
+                json!({ "decision": "block", "reason": "no" }),
+                Heard { objection: why("no"), ..nothing() },
+            ),
+            (
+                Event::PreToolUse,
+                specific(json!({ "permissionDecision": "deny", "permissionDecisionReason": "no" })),
+                Heard { objection: why("no"), ..nothing() },
+            ),
+            (
+                Event::PreToolUse,
+                specific(json!({ "permissionDecision": "ask", "permissionDecisionReason": "hm" })),
+                Heard { doubt: why("hm"), ..nothing() },
+            ),
+            (Event::PreToolUse, specific(json!({ "permissionDecision": "allow" })), nothing()),
+            (
+                Event::PreToolUse,
+                json!({ "continue": false, "stopReason": "enough" }),
+                Heard { objection: why("enough"), ..nothing() },
+            ),
+            (
+                Event::PostToolUse,
+                specific(json!({ "additionalContext": "by the way" })),
+                Heard { context: vec!["by the way".to_owned()], ..nothing() },
+            ),
+            (
+                Event::Stop,
+                json!({ "decision": "block", "reason": "go on" }),
+                Heard { objection: why("go on"), ..nothing() },
+            ),
+            (
+                Event::Stop,
+                json!({ "decision": "block", "reason": "go on", "continue": false }),
+                nothing(),
+            ),
+            (Event::Stop, json!({}), nothing()),
+        ];
+        for (event, printed, wanted) in table {
+            assert_eq!(heard(event, printed.clone()), (wanted, 0), "{event:?} {printed}");
+        }
+        let (odd, told) = heard(Event::PreToolUse, json!({ "decision": "perhaps" }));
+        assert_eq!((odd, told), (nothing(), 1));
+        let other = specific(json!({ "updatedInput": { "command": "ls" } }));
+        assert!(heard(Event::PreToolUse, other).0.objection.is_some(), "it is not run as it was");
+        assert_eq!(heard(Event::Stop, json!({ "systemMessage": "hello" })), (nothing(), 1));
+        assert!(read_printed("plain words").is_none());
+        assert!(read_printed("{ half").unwrap().is_err());
     }
 
     #[test]

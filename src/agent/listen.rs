@@ -187,7 +187,7 @@ impl<'a> Ear<'a> {
 
     fn whole(mut self) -> Result<Reply, Broken> {
         let Some((stop, usage)) = self.ended.take() else {
-            let message = "it ended without an end".to_owned();
+            let message = "it ended without a final event".to_owned();
             return Err(self.broken(ModelError::StreamBroken { message }));
         };
         let message = ChatMessage::assistant(self.blocks());

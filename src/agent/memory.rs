@@ -74,7 +74,7 @@ impl Memory {
         match text.is_empty() {
             true => text,
             false => format!(
-                "# Instructions of this user and project\n\nFollow them; the later ones count where they differ.{text}"
+                "# Instructions of this user and project\n\nFollow them; where they differ, later ones win.{text}"
             ),
         }
     }
@@ -115,7 +115,10 @@ impl Reader<'_> {
             return;
         }
         if self.total + text.len() > LARGEST_ALL {
-            return self.warn(format!("{}: left out, there is too much already", path.display()));
+            return self.warn(format!(
+                "{}: left out; the files before it are too long already",
+                path.display()
+            ));
         }
         self.total += text.len();
         let base = real.parent().unwrap_or(&real).to_owned();
@@ -134,14 +137,15 @@ impl Reader<'_> {
         };
         let Ok(real) = path.canonicalize() else { return };
         if depth == DEEPEST {
-            return self.warn(format!("{}: imports `{import}` too deep", by.display()));
+            return self
+                .warn(format!("{}: imports are nested too deeply at `{import}`", by.display()));
         }
         // What came with a project must not bring the rest of the disk into the conversation.
         let root = self.sources.root.as_deref().unwrap_or(&self.sources.cwd);
         let inside = root.canonicalize().is_ok_and(|root| real.starts_with(root));
         if matches!(whose, Whose::Project) && !inside {
             return self.warn(format!(
-                "{}: does not import `{import}`, which is outside the project",
+                "{}: `{import}` is not imported: it is outside the project",
                 by.display()
             ));
         }

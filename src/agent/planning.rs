@@ -115,7 +115,7 @@ impl Agent {
             }
         };
         if let Err(error) = kept {
-            let text = format!("A restart would not know the mode of {}: {error}", self.cx.me.name);
+            let text = format!("The mode of {} could not be saved: {error}", self.cx.me.name);
             self.notice(Level::Warning, text);
         }
     }

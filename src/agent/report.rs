@@ -35,7 +35,7 @@ pub fn report(agent: &Agent, talk: &Talk, outcome: Option<Outcome>, took: Durati
         None => (
             jobs::Status::Failed,
             last_words(talk.messages.messages()),
-            "it panicked; see the log".to_owned(),
+            "it crashed; see the log".to_owned(),
         ),
         Some(Outcome { end, text, .. }) => match end {
             End::Done => (jobs::Status::Completed, text, String::new()),
@@ -98,7 +98,7 @@ pub fn working_in(tree: &Worktree) -> String {
 /// What became of a worktree, in words.
 pub fn parting(tree: Worktree) -> String {
     match worktree::clean_up(tree) {
-        worktree::Outcome::Removed => "The worktree was unchanged and is removed.".to_owned(),
+        worktree::Outcome::Removed => "The worktree was unchanged and has been removed.".to_owned(),
         worktree::Outcome::Kept { path, branch, changes, why } => {
             let why = why.map(|why| format!(" ({why})")).unwrap_or_default();
             let changes = changes.summary;
@@ -140,7 +140,7 @@ pub fn completed(id: &str, wish: &Wish, report: &Report) -> Output {
     let mut parts = Vec::new();
     match (report.status, report.text.is_empty()) {
         (jobs::Status::Completed, true) => {
-            parts.push("(The agent ended without a word.)".to_owned())
+            parts.push("(The agent ended without a report.)".to_owned())
         }
         (jobs::Status::Completed, false) => parts.push(report.text.clone()),
         (jobs::Status::Failed | jobs::Status::Killed, true) => {
@@ -153,7 +153,7 @@ pub fn completed(id: &str, wish: &Wish, report: &Report) -> Output {
     }
     parts.extend(report.worktree.clone());
     parts.push(format!(
-        "agentId: {id} (SendMessage to it goes on from here)\n<usage>{}</usage>",
+        "agentId: {id} (SendMessage to it continues from here)\n<usage>{}</usage>",
         usage_line(report)
     ));
     let failed = report.status != jobs::Status::Completed && report.text.is_empty();

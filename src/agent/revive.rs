@@ -55,7 +55,7 @@ pub async fn pass_on(
         };
         Ok::<Output, String>(started.output(&wish))
     };
-    let failed = |why| Output::failed(format!("`{}` cannot go on: {why}", id.name));
+    let failed = |why| Output::failed(format!("`{}` cannot be resumed: {why}", id.name));
     revived.await.unwrap_or_else(failed)
 }
 
@@ -75,7 +75,7 @@ pub struct Known {
 /// What is known of an agent of this session.
 pub fn known_of(office: &Office, id: &AgentId) -> Result<Known, String> {
     let meta = transcript::read_meta(&path_of(office, id)).map_err(|error| error.to_string())?;
-    let meta: Value = meta.and_then(|meta| meta.read().ok()).ok_or("nothing is known of it")?;
+    let meta: Value = meta.and_then(|meta| meta.read().ok()).ok_or("there is no record of it")?;
     Ok(known(&meta))
 }
 
@@ -193,7 +193,7 @@ fn cradle(
                 definitions.get(kind).cloned()
             };
             let definition =
-                definition.ok_or_else(|| format!("its type `{kind}` is not there any more"))?;
+                definition.ok_or_else(|| format!("its type `{kind}` no longer exists"))?;
             let brain = match &known.model {
                 Some(name) => office.brains.named(name).map_err(|error| error.to_string())?,
                 None => parent.brain(),

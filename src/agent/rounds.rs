@@ -11,7 +11,7 @@ use super::hooks;
 use crate::model::Stop;
 use crate::protocol::content::{Block, Content, Known};
 use crate::protocol::event::Level;
-use crate::tools::call::call;
+use crate::tools::call::{call, call_doubted};
 use crate::tools::registry::ToolSet;
 use crate::tools::{Output, Use};
 
@@ -61,7 +61,10 @@ async fn one(agent: &Agent, tools: &ToolSet, wanted: Use, source: &str, stop: &S
     let data = output.data.clone();
     let block = result(&id, output);
     if let Err(error) = agent.recorder.result(&block, &data, source) {
-        agent.notice(Level::Error, format!("A result is not in the transcript: {error}"));
+        agent.notice(
+            Level::Error,
+            format!("A result could not be written to the transcript: {error}"),
+        );
     }
     block
 }
@@ -74,7 +77,7 @@ async fn finished(agent: &Agent, tools: &ToolSet, wanted: Use, stop: &Stop) -> O
     };
     tokio::select! {
         output = hooked(agent, tools, wanted, stop) => output,
-        () = late => Output::failed("Interrupted. What it had done by then is not known."),
+        () = late => Output::failed("Interrupted. How far it got is not known."),
     }
 }
 
@@ -86,13 +89,14 @@ async fn hooked(agent: &Agent, tools: &ToolSet, wanted: Use, stop: &Stop) -> Out
     let Some(name) = name.filter(|_| !agent.birth.gear.hooks.is_empty() && !has_begun) else {
         return call(&agent.cx, tools, wanted, stop).await;
     };
-    if let Err(why) = hooks::before(agent, &name, &wanted, stop).await {
-        return Output::failed(why);
-    }
+    let doubt = match hooks::before(agent, &name, &wanted, stop).await {
+        Ok(doubt) => doubt,
+        Err(why) => return Output::failed(why),
+    };
     if stop.is_cancelled() {
         return Output::failed("Interrupted before it started.");
     }
-    let mut output = call(&agent.cx, tools, wanted.clone(), stop).await;
+    let mut output = call_doubted(&agent.cx, tools, wanted.clone(), doubt, stop).await;
     hooks::after(agent, &name, &wanted, &mut output, stop).await;
     output
 }

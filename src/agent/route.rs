@@ -78,7 +78,7 @@ pub fn fork_of(office: &Office, parent: &Agent) -> Result<Route, String> {
 pub fn may_go_deeper(office: &Office, parent: &Agent) -> Result<(), String> {
     match parent.birth.depth >= office.policy.deepest {
         true => Err(format!(
-            "Agents are {} deep here already, which is the limit: do this work yourself.",
+            "Agents are already nested {} deep, which is the limit: do this work yourself.",
             parent.birth.depth
         )),
         false => Ok(()),

@@ -155,7 +155,7 @@ async fn prepare(
     }
     let isolated = wish.worktree || isolation == Some(Isolation::Worktree);
     if isolated && wish.cwd.is_some() {
-        return Err("This agent works in a worktree: `cwd` cannot be given, too.".to_owned());
+        return Err("This agent works in a worktree, so it cannot have a `cwd` too.".to_owned());
     }
     // What can fail does so before a worktree is there.
     let brain = match model {
@@ -299,7 +299,7 @@ pub async fn set_to_work(
     let meta =
         born::Meta { name: ready.name.as_deref(), parent, worktree: ready.worktree.as_ref() };
     if let Err(error) = born::write_meta(&solo.office, &agent, &meta) {
-        agent.notice(Level::Warning, format!("It cannot be continued later: {error}"));
+        agent.notice(Level::Warning, format!("It cannot be resumed later: {error}"));
     }
     agent.set_said(ready.talk.messages.clone());
     solo.enter(&agent, ready.name.as_deref());
@@ -367,7 +367,7 @@ impl AtWork {
                         Ok(Started::Ended { id, report: Box::new(report) })
                     }
                     Ok(_) => Ok(self.behind()),
-                    Err(_) => Err("The agent vanished; see the log.".to_owned()),
+                    Err(_) => Err("The agent crashed; see the log.".to_owned()),
                 },
                 _ = moves.wait_for(|behind| *behind) => {
                     // It may have ended just before it was sent there.
@@ -411,7 +411,7 @@ async fn work(
     let unread = leave_behind(&crew, &agent, &mut talk);
     if unread > 0 {
         let what = if unread == 1 { "message" } else { "messages" };
-        report.why = format!("{}; it did not hear {unread} {what}", report.why);
+        report.why = format!("{}; it did not read {unread} {what}", report.why);
     }
     report.worktree = worktree.as_ref().map(working_in);
     crew.leave(&agent.cx.me);
@@ -484,7 +484,10 @@ fn begin(agent: &Agent, talk: &Talk, trunk: Option<&str>) {
         None => agent.recorder.heard(last, false, &[]),
     };
     if let Err(error) = written {
-        agent.notice(Level::Error, format!("The prompt is not in the transcript: {error}"));
+        agent.notice(
+            Level::Error,
+            format!("The prompt could not be written to the transcript: {error}"),
+        );
     }
     let from = "parent".to_owned();
     agent.tell(Fact::Heard { from, message: last.clone(), queued: vec![] });

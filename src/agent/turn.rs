@@ -54,9 +54,9 @@ impl End {
     pub fn why(&self) -> String {
         match self {
             Self::Done | Self::Interrupted => String::new(),
-            Self::MaxTurns => "it took as many turns as it may".to_owned(),
+            Self::MaxTurns => "it reached its limit of turns".to_owned(),
             Self::Budget { spent, limit } => {
-                format!("{} of {} are spent", dollars(*spent), dollars(*limit))
+                format!("{} of {} spent", dollars(*spent), dollars(*limit))
             }
             Self::OverBudget(why) => why.clone(),
             Self::Failed(error) => error.to_string(),
@@ -176,8 +176,7 @@ impl Round<'_> {
         let again = self.sent_back > 0;
         let words = hooks::at_end(self.agent, &self.text, again, &self.stop).await?;
         if self.sent_back == MOST_SENT_BACK {
-            let text =
-                format!("A hook sent it back {MOST_SENT_BACK} times; it stops all the same.");
+            let text = format!("A hook sent it back {MOST_SENT_BACK} times; it stops anyway.");
             self.agent.notice(Level::Warning, text);
             return None;
         }
@@ -319,7 +318,10 @@ impl Round<'_> {
             false => agent.recorder.spoke(&reply.message, &facts),
         };
         let record = record.unwrap_or_else(|error| {
-            agent.notice(Level::Error, format!("An answer is not in the transcript: {error}"));
+            agent.notice(
+                Level::Error,
+                format!("An answer could not be written to the transcript: {error}"),
+            );
             String::new()
         });
         let total = agent.books.total();
@@ -346,7 +348,7 @@ impl Round<'_> {
         match reply.stop {
             StopReason::MaxTokens if self.continued < MOST_CONTINUED => {
                 self.continued += 1;
-                let text = "Your answer reached the length limit. Go on exactly where it ended.";
+                let text = "Your answer reached the length limit. Continue exactly where it ended.";
                 say(self.agent, self.talk, "system", vec![text.to_owned()], vec![]);
                 None
             }
@@ -421,7 +423,10 @@ fn put(
     mail: &[MessageId],
 ) {
     if let Err(error) = agent.recorder.heard(&message, from != "user", mail) {
-        agent.notice(Level::Error, format!("A message is not in the transcript: {error}"));
+        agent.notice(
+            Level::Error,
+            format!("A message could not be written to the transcript: {error}"),
+        );
     }
     agent.tell(Fact::Heard { from: from.to_owned(), message: message.clone(), queued });
     talk.messages.push(message);

@@ -77,7 +77,7 @@ fn show(catalog: &Catalog, name: &str, out: &mut Out) -> Result<(), Failure> {
             Some(near) => format!("did you mean `{near}`?"),
             None => "`quarterdeck agents list` shows all".to_owned(),
         };
-        let message = format!("no kind of agent is called `{name}`; {hint}");
+        let message = format!("there is no agent type `{name}`; {hint}");
         return Err(Failure::no("agent_not_found", message));
     };
     out.answer(&fields(one), || {

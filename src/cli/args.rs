@@ -10,25 +10,25 @@ pub use team::{Join, TeamCommand};
 
 const AFTER_HELP: &str = "\
 Examples:
-  quarterdeck                         the console, on this directory; without a key, the rehearsal
+  quarterdeck                         the console, in this directory; without a key, the rehearsal
   quarterdeck demo                    the rehearsal: a scripted team fixes a small program
-  quarterdeck -c                      go on with the newest session of this directory
+  quarterdeck -c                      resume the newest session of this directory
   quarterdeck run -p 'Fix the tests'  without a screen
-  quarterdeck doctor                  what is missing or wrong, and how to put it right
+  quarterdeck doctor                  what is missing or wrong, and how to fix it
 
-Exit codes: 0 done; 1 the answer is no (not found, refused); 2 wrong usage or bad input; \
+Exit codes: 0 done; 1 no (not found, refused); 2 wrong usage or bad input; \
 130 interrupted.
 
 Environment: QUARTERDECK_HOME (the home directory), QUARTERDECK_MODEL, ANTHROPIC_API_KEY, \
 ANTHROPIC_AUTH_TOKEN, ANTHROPIC_BASE_URL, ANTHROPIC_BETAS, OPENAI_API_KEY, OPENAI_BASE_URL (the \
-model), QUARTERDECK_STALL_SECS (how long a model's server may be silent; 90), QUARTERDECK_TRIES (how \
-often it is asked in all; 10), QUARTERDECK_RETRY_MS (the first wait in between; 500), HTTPS_PROXY, \
+model), QUARTERDECK_STALL_SECS (seconds a model's server may be silent; 90), QUARTERDECK_TRIES (how \
+often a request is tried; 10), QUARTERDECK_RETRY_MS (milliseconds before the first retry; 500), HTTPS_PROXY, \
 HTTP_PROXY, NO_PROXY, QUARTERDECK_LOG (what is logged: error, warn, info, debug), \
 QUARTERDECK_FSYNC=1 (every write survives a power failure).";
 
 /// Command a team of coding agents from one terminal.
 ///
-/// Without a command it opens the console: a lead to talk to, its team, their tasks and questions.
+/// Without a command it opens the console: a lead to talk to, its team, their tasks and asks.
 /// `run` works without a screen. The other commands show and change what agents work with.
 #[derive(Debug, Parser)]
 #[command(
@@ -54,56 +54,56 @@ pub struct Cli {
 pub enum Command {
     /// Open the console; the same as no command
     Console(Box<super::console::ConsoleArgs>),
-    /// The rehearsal: a scripted team fixes a small program; needs no key
+    /// Play the rehearsal: a scripted team fixes a small program; needs no key
     Demo(super::demo::Demo),
-    /// Watch a recorded session again, or write it as Markdown
+    /// Watch a recorded session, or write it as Markdown
     Replay(Box<super::replay::Replay>),
-    /// A picture of the console on a scripted session, without a terminal
+    /// Take a picture of the console in a scripted session; needs no terminal
     Screenshot(Box<super::screenshot::Screenshot>),
-    /// Have the lead do something, without a screen
+    /// Give the lead something to do, without a screen
     Run(Box<super::run::args::Run>),
-    /// Teams and who is in them
+    /// Teams and their members
     #[command(subcommand)]
     Team(TeamCommand),
     /// The shared task list of a team
     #[command(subcommand)]
     Task(TaskCommand),
-    /// Send a message to a member of a team, or to all
+    /// Send a message to one member of a team, or to all
     Send(Send),
     /// Read the inbox of a member
     Inbox(Inbox),
     /// Scripted models: check a playbook, or serve it as an API
     #[command(subcommand)]
     Playbook(PlaybookCommand),
-    /// Language models: which there are, which would be used, and a question to one
+    /// Language models: list them, see which would be used, ask one a question
     #[command(subcommand)]
     Model(ModelCommand),
-    /// What tools may do: the rules in force, and what they decide
+    /// Permissions: the rules in force, and what they decide
     #[command(subcommand)]
     Permissions(PermissionsCommand),
-    /// What agents ask, and the answers to it
+    /// Asks: what agents want to do or know, and your answers
     #[command(subcommand)]
     Asks(AsksCommand),
-    /// Trees of their own that agents work in
+    /// Git worktrees that agents work in
     #[command(subcommand)]
     Worktree(WorktreeCommand),
-    /// The kinds of agents that there are
+    /// Agent types, and where each is defined
     #[command(subcommand)]
     Agents(super::agents::AgentsCommand),
-    /// What is wrong on this machine and in the home directory, and putting it right
+    /// Find what is wrong on this machine and in the home directory, and fix it
     ///
-    /// Looks at the terminal, at git, tmux and the shell, at keys (whether they are there, never
-    /// what they are), settings, worktrees, and every file of the home directory. Exits with 1
+    /// Looks at the terminal, at git, tmux and the shell, at model keys (whether they are set,
+    /// never what they are), settings, worktrees, and every file of the home directory. Exits with 1
     /// while something is wrong.
     Doctor(super::doctor::Doctor),
-    /// Settings: what is in force, which files say so, and changing them
+    /// Settings: see what is in force, find the files, edit them
     ///
-    /// All settings stand in `settings.json` files: yours in the configuration directory, the
-    /// project's in `.quarterdeck/`, and `settings.local.json` there for this machine. What a
-    /// later one says counts. Of Claude Code's files the `permissions` count, too.
+    /// All settings are in `settings.json` files: yours in the configuration directory, the
+    /// project's in `.quarterdeck/`, and `settings.local.json` there for this machine. Later files
+    /// win. From Claude Code's files, only `permissions` are used.
     #[command(subcommand)]
     Config(super::config::ConfigCommand),
-    /// A script that completes commands in a shell
+    /// Print a script that completes commands in your shell
     Completions(super::manual::Completions),
     /// The manual page
     Man(super::manual::Man),
@@ -127,8 +127,8 @@ pub enum AsksCommand {
     Approve(Approve),
     /// Answer questions in words, one TEXT for each
     ///
-    /// A TEXT is the number or the label of an option, or words of your own. Where several options
-    /// may be taken, `|` stands between them: `asks answer latest ID 2 'tests|docs'`.
+    /// A TEXT is the number or the label of an option, or your own words. To choose several
+    /// options, put `|` between them: `asks answer latest ID 2 'tests|docs'`.
     Answer {
         /// The session: its id, the beginning of it, `latest`, or the name of its team
         session: String,
@@ -156,16 +156,16 @@ pub struct Approve {
     pub session: String,
     /// The ask: its id or the beginning of it
     pub ask: String,
-    /// Let the tool run with this input instead, a JSON object; a plan is {"plan": TEXT}
+    /// Run the tool with this input instead, a JSON object; for a plan, {"plan": TEXT}
     #[arg(long, value_name = "JSON")]
     pub edit_input: Option<String>,
-    /// Don't ask again: session, hour, project or user, for `agent:` or `team:` in front
+    /// Don't ask again for this session, hour, project or user; `agent:` or `team:` in front says for whom
     #[arg(long, value_name = "SCOPE")]
     pub always: Option<String>,
-    /// The rule to give with --always, instead of the suggested one
+    /// The rule to grant with --always, instead of the suggested one
     #[arg(long, value_name = "RULE", requires = "always")]
     pub rule: Option<String>,
-    /// Change the asker to this mode; for a plan, the mode it is carried out in
+    /// Switch the agent to this mode; for a plan, the mode it is carried out in
     #[arg(long, value_name = "MODE", conflicts_with = "always")]
     pub mode: Option<String>,
     /// What the agent is told
@@ -187,7 +187,7 @@ pub enum TaskCommand {
         /// Only those of this agent
         #[arg(long, value_name = "NAME")]
         owner: Option<String>,
-        /// Also bookkeeping tasks of other programs
+        /// Also the bookkeeping tasks of other programs
         #[arg(long)]
         all: bool,
     },
@@ -233,7 +233,7 @@ pub struct Add {
     pub team: String,
     /// What is to be done; `-` with --lines reads subjects from standard input
     pub subject: String,
-    /// All that somebody needs to know to do it
+    /// Everything needed to do it
     #[arg(long, value_name = "TEXT", default_value = "")]
     pub description: String,
     /// What to show while it is being done ("Fixing the parser")
@@ -256,16 +256,16 @@ pub struct Update {
     pub team: String,
     /// The task's number
     pub id: String,
-    /// How far it is; `deleted` deletes it
+    /// Its status; `deleted` deletes it
     #[arg(long, value_enum)]
     pub status: Option<super::task::StatusArg>,
-    /// Whose it is; tells them. An empty name releases it
+    /// Who owns it, and is told so; an empty name releases it
     #[arg(long, value_name = "NAME")]
     pub owner: Option<String>,
     /// What is to be done
     #[arg(long, value_name = "TEXT")]
     pub subject: Option<String>,
-    /// All that somebody needs to know to do it
+    /// Everything needed to do it
     #[arg(long, value_name = "TEXT")]
     pub description: Option<String>,
     /// What to show while it is being done
@@ -289,7 +289,7 @@ pub struct Update {
 pub struct Send {
     /// The team
     pub team: String,
-    /// A member's name, or '*' for everybody but the sender
+    /// A member's name, or '*' for everyone but the sender
     pub to: String,
     /// The message; `-` reads it from standard input
     pub text: String,
@@ -310,20 +310,24 @@ pub struct Inbox {
     pub team: String,
     /// Whose inbox
     pub name: String,
-    /// Only messages that were not read yet
+    /// Only unread messages
     #[arg(long)]
     pub unread: bool,
     /// Mark what is printed as read
     #[arg(long)]
     pub mark_read: bool,
-    /// Go on printing messages as they arrive, until interrupted
+    /// Keep printing messages as they arrive, until interrupted
     #[arg(long)]
     pub follow: bool,
 }
 
 #[derive(Debug, Subcommand)]
 pub enum PlaybookCommand {
-    /// Say what a playbook is, or name everything that is wrong with it
+    /// Summarise a playbook, or list everything that is wrong with it
+    ///
+    /// A turn may have a `fault`, which happens the first `times` times that it is played:
+    /// `status: 529`, `cut_after: 40` (bytes), `stall_ms: 5000`, `garbage: true`, or
+    /// `too_long: true` (the conversation is refused for its length, and is summarised).
     Check {
         /// The playbook: a YAML file
         file: PathBuf,
@@ -339,7 +343,7 @@ pub enum PlaybookCommand {
 pub struct Serve {
     /// The playbook: a YAML file
     pub file: PathBuf,
-    /// Where to listen on 127.0.0.1; 0 takes a free port
+    /// The port to listen on at 127.0.0.1; 0 takes a free one
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub port: u16,
     /// Add each request to FILE, as a line of JSON
@@ -352,9 +356,9 @@ pub struct Serve {
 
 #[derive(Debug, Subcommand)]
 pub enum ModelCommand {
-    /// All models that are known by name, with their prices
+    /// All known models, with their prices
     List,
-    /// Which model would be used, why, and what is missing for it
+    /// Which model would be used, why, and what it still needs
     Show {
         /// An alias, or `provider/model`
         name: Option<String>,
@@ -367,7 +371,7 @@ pub enum ModelCommand {
 pub struct AskModel {
     /// The question
     pub text: String,
-    /// An alias, or `provider/model` [default: QUARTERDECK_MODEL, else the settings, else by the keys that are set]
+    /// An alias, or `provider/model` [default: QUARTERDECK_MODEL, else the settings, else what the keys allow]
     #[arg(long, value_name = "NAME")]
     pub model: Option<String>,
     /// Let this playbook answer instead of a model
@@ -383,12 +387,12 @@ pub struct AskModel {
 
 #[derive(Debug, Subcommand)]
 pub enum PermissionsCommand {
-    /// Say whether a use of a tool would be allowed, asked or denied, and why
+    /// Say whether a tool call would be allowed, asked about or denied, and why
     ///
-    /// Exits with 0 whatever the decision is; it is the first word of the answer, and `decision`
-    /// in the JSON.
+    /// Always exits with 0; the decision is the first word of the answer, and `decision` in the
+    /// JSON.
     Check(CheckPermission),
-    /// The rules in force, the strongest first, each with the file that it stands in
+    /// The rules in force, strongest first, each with the file it comes from
     List {
         /// One more settings file, on top of the others
         #[arg(long, value_name = "FILE")]
@@ -397,12 +401,12 @@ pub enum PermissionsCommand {
         #[arg(long, value_name = "DIR")]
         cwd: Option<PathBuf>,
     },
-    /// What was given to agents while a session ran
+    /// Rules that you granted to agents in a session
     Grants {
         /// The session: its id, the beginning of it, `latest`, or the name of its team
         session: String,
     },
-    /// Take back what was given
+    /// Revoke a grant
     Revoke {
         /// The session: its id, the beginning of it, `latest`, or the name of its team
         session: String,
@@ -431,11 +435,11 @@ pub struct CheckPermission {
 
 #[derive(Debug, Subcommand)]
 pub enum WorktreeCommand {
-    /// The worktrees of agents in this repository, and what was done in each
+    /// The agents' worktrees in this repository, and what was changed in each
     List,
-    /// Remove those in which nothing was done and nobody works; say why the others stay
+    /// Remove those without changes that nobody works in; say why the others stay
     Clean {
-        /// Remove this one, with its branch and all that was done in it
+        /// Remove this one, with its branch and all changes in it
         #[arg(long, value_name = "NAME")]
         force: Option<String>,
     },

@@ -33,7 +33,7 @@ fn only_people(store: &Store) -> Result<(), Failure> {
     }
     Err(Failure::no(
         "inside_agent",
-        "this runs in the shell of an agent, and only a person may decide; use another terminal",
+        "this is an agent's shell, and only you may answer; use another terminal",
     ))
 }
 
@@ -126,7 +126,7 @@ fn chosen<'a>(name: &str, all: impl Iterator<Item = &'a str>) -> Chosen<'a> {
 }
 
 fn ambiguous(what: &str, name: &str, all: &[&str]) -> Failure {
-    Failure::bad_input(format!("`{name}` may be more than one {what}: {}", all.join(", ")))
+    Failure::bad_input(format!("`{name}` matches more than one {what}: {}", all.join(", ")))
 }
 
 /// The ask of this name, settled or not.
@@ -142,7 +142,7 @@ fn find(asks: &Asks, name: &str, out: &mut Out) -> Result<AskRecord, Failure> {
         Chosen::Many(found) => return Err(ambiguous("ask", name, &found)),
     };
     let at = all.iter().position(|record| record.ask.id.as_str() == id);
-    at.map(|at| all.swap_remove(at)).ok_or_else(|| Failure::no("ask_not_found", "it is gone"))
+    at.map(|at| all.swap_remove(at)).ok_or_else(|| Failure::no("ask_not_found", "the ask is gone"))
 }
 
 fn open_ask(asks: &Asks, name: &str, out: &mut Out) -> Result<AskRecord, Failure> {
@@ -179,9 +179,13 @@ fn gist(ask: &Ask) -> String {
                 Spender::Agent => "its",
                 Spender::Team => "the team's",
             };
-            format!("Go on after {} of {who} {}?", measured(*what, *used), measured(*what, *limit))
+            format!(
+                "Continue after {} of {who} {}?",
+                measured(*what, *used),
+                measured(*what, *limit)
+            )
         }
-        Question::NoAnswerToShutdown => "It does not answer: end it?".to_owned(),
+        Question::NoAnswerToShutdown => "It is not answering: end it?".to_owned(),
     }
 }
 
@@ -190,7 +194,7 @@ fn list(asks: &Asks, out: &mut Out) -> Result<(), Failure> {
     out.problems(&open.problems);
     out.answer(&open.asks, || {
         if open.asks.is_empty() {
-            return "Nothing is asked".to_owned();
+            return "No open asks".to_owned();
         }
         let mut rows = vec![["ASK", "SINCE", "RISK", "WHO", "WHAT"].map(str::to_owned)];
         for ask in &open.asks {
@@ -235,8 +239,7 @@ fn approve(asks: &Asks, approve: &Approve, out: &mut Out) -> Result<(), Failure>
     let record = open_ask(asks, &approve.ask, out)?;
     let ask = &record.ask;
     if let Question::Words { .. } = &ask.question {
-        let text =
-            "this is a question in words; answer it: quarterdeck asks answer SESSION ASK TEXT…";
+        let text = "this is a question; answer it with: quarterdeck asks answer SESSION ASK TEXT…";
         return Err(Failure::bad_input(text));
     }
     let input = approve.edit_input.as_deref().map(edited).transpose()?;
@@ -262,7 +265,7 @@ fn check_edit(ask: &Ask, input: Option<&Value>) -> Result<(), Failure> {
             Err(Failure::bad_input("write the changed plan as {\"plan\": \"…\"}"))
         }
         Question::Words { .. } | Question::Budget { .. } | Question::NoAnswerToShutdown => {
-            Err(Failure::bad_input("only the input of a tool and a plan can be edited"))
+            Err(Failure::bad_input("only a tool's input or a plan can be edited"))
         }
     }
 }
@@ -281,7 +284,7 @@ fn in_words(at: usize, words: &Words) -> Vec<String> {
 /// What was typed, as answers to the questions in their order.
 fn answers(ask: &Ask, texts: &[String]) -> Result<Vec<Vec<String>>, Failure> {
     let Question::Words { questions } = &ask.question else {
-        return Err(Failure::bad_input("this is no question in words: approve or deny it"));
+        return Err(Failure::bad_input("this is not a question: approve or deny it"));
     };
     if texts.len() != questions.len() {
         let asked: Vec<String> =
@@ -339,12 +342,12 @@ fn granted(ask: &Ask, scope: &str, rule: Option<&str>) -> Result<Grant, Failure>
     };
     let Some(term) = Term::named(term) else {
         return Err(Failure::bad_input(format!(
-            "`{scope}` is no scope; write session, hour, project or user, with agent: or team: \
-             in front"
+            "unknown scope `{scope}`; write session, hour, project or user, if you like with \
+             agent: or team: in front"
         )));
     };
     if scope.starts_with("agent:") && term.grantee(to) != to {
-        let text = "what is written to settings holds for every agent; leave out `agent:`";
+        let text = "rules in settings apply to every agent; leave out `agent:`";
         return Err(Failure::bad_input(text));
     }
     if let Some(rule) = rule {
@@ -388,8 +391,8 @@ fn lasts(lasts: Lasts) -> String {
     match lasts {
         Lasts::Session => "for the session".to_owned(),
         Lasts::Until(end) => format!("until {end}"),
-        Lasts::Project => "in the settings of the project".to_owned(),
-        Lasts::User => "in the settings of the user".to_owned(),
+        Lasts::Project => "in the project's settings".to_owned(),
+        Lasts::User => "in your settings".to_owned(),
     }
 }
 
@@ -399,7 +402,7 @@ pub fn grants(store: &Store, name: &str, out: &mut Out) -> Result<(), Failure> {
     let records = grant::recorded(&state)?;
     out.answer(&records, || {
         if records.is_empty() {
-            return "Nothing was given".to_owned();
+            return "No grants".to_owned();
         }
         let mut rows = vec![["ID", "WHAT", "WHO", "HOW LONG"].map(str::to_owned)];
         rows.extend(records.iter().map(row));
@@ -424,9 +427,9 @@ pub fn revoke(store: &Store, name: &str, id: &str, out: &mut Out) -> Result<(), 
         }
         Chosen::Many(all) => return Err(ambiguous("grant", id, &all)),
     };
-    let gone = || Failure::no("grant_not_found", format!("grant `{id}` is gone already"));
+    let gone = || Failure::no("grant_not_found", format!("grant `{id}` is no longer in force"));
     let record = revoked(store, &session, id)?.ok_or_else(gone)?;
-    out.answer(&record, || format!("Took back {}", record.permit))
+    out.answer(&record, || format!("Revoked {}", record.permit))
 }
 
 fn revoked(

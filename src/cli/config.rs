@@ -49,7 +49,7 @@ pub fn run(command: &ConfigCommand, out: &mut Out) -> Result<(), Failure> {
 
 fn own_file() -> Result<PathBuf, Failure> {
     let dir = paths::config_dir();
-    let dir = dir.ok_or_else(|| Failure::no("no_home", "no configuration directory is known"))?;
+    let dir = dir.ok_or_else(|| Failure::no("no_home", "no configuration directory was found"))?;
     Ok(dir.join("settings.json"))
 }
 
@@ -78,12 +78,12 @@ fn show(project: &Path, out: &mut Out) -> Result<(), Failure> {
             .find(|(_, value)| !value.is_null());
         let (value, from) = match said {
             Some((file, value)) => (value.to_string(), file.display().to_string()),
-            None => (key.usual.to_owned(), "usual".to_owned()),
+            None => (key.usual.to_owned(), "default".to_owned()),
         };
         values.push(json!({
             "name": key.name,
             "value": said.map(|(_, value)| value),
-            "usual": key.usual,
+            "default": key.usual,
             "from": said.map(|(file, _)| file.display().to_string()),
             "what": key.what,
         }));
@@ -92,8 +92,8 @@ fn show(project: &Path, out: &mut Out) -> Result<(), Failure> {
     tell_slips(project, out);
     out.answer(&values, || {
         format!(
-            "{}\n\nRules of all files count together: `quarterdeck permissions list` shows them. \
-             `quarterdeck config show --json` says what each setting is for.",
+            "{}\n\nPermission rules of all files apply together: `quarterdeck permissions list` \
+             shows them. `quarterdeck config show --json` says what each setting is for.",
             table(&rows)
         )
     })
@@ -120,12 +120,12 @@ fn files(project: &Path, out: &mut Out) -> Result<(), Failure> {
         rows.push([sign.to_owned(), file.display().to_string(), what.to_owned()]);
     };
     for (file, ours) in all_files(project) {
-        add(file, if ours { "settings" } else { "permissions of it" });
+        add(file, if ours { "settings" } else { "permissions only" });
     }
     if let Some(dir) = paths::config_dir() {
-        add(dir.join("keys.toml"), "keys of the console");
+        add(dir.join("keys.toml"), "key bindings");
         add(dir.join("models.toml"), "models and prices");
-        add(dir.join("agents"), "definitions of agents");
+        add(dir.join("agents"), "agent definitions");
     }
     out.answer(&values, || table(&rows))
 }
@@ -156,5 +156,5 @@ fn edit(project: &Path, file: PathBuf, out: &mut Out) -> Result<(), Failure> {
     layers::load(std::slice::from_ref(&file)).map_err(bad)?;
     permissions::load(&[permissions::place_of(&file)]).map_err(bad)?;
     tell_slips(project, out);
-    out.answer(&json!({ "file": shown.to_string() }), || format!("{shown} is good"))
+    out.answer(&json!({ "file": shown.to_string() }), || format!("{shown} is valid"))
 }

@@ -46,31 +46,31 @@ pub struct ConsoleArgs {
     /// default, acceptEdits, plan, bypassPermissions, dontAsk or delegate
     #[arg(long, value_name = "MODE")]
     pub permission_mode: Option<String>,
-    /// One more directory to work in; may be given more than once
+    /// One more directory to work in; can be repeated
     #[arg(long, value_name = "DIR")]
     pub add_dir: Vec<PathBuf>,
     /// One more settings file
     #[arg(long, value_name = "FILE")]
     pub settings: Vec<PathBuf>,
-    /// The most that the session may spend, in US dollars
+    /// The most the session may spend, in US dollars
     #[arg(long, value_name = "USD")]
     pub max_budget_usd: Option<f64>,
-    /// Go on with the newest session of this directory
+    /// Resume the newest session of this directory
     #[arg(short = 'c', long = "continue", conflicts_with = "resume")]
     pub go_on: bool,
-    /// Go on with this session; the beginning of its id is enough
+    /// Resume this session; the beginning of its id is enough
     #[arg(short = 'r', long, value_name = "ID")]
     pub resume: Option<String>,
     /// Play a playbook instead of asking a model
     #[arg(long, value_name = "FILE")]
     pub playbook: Option<PathBuf>,
-    /// Characters that a playbook's model writes in a second; 0 is at once
+    /// Characters per second that a playbook's model writes; 0 means at once
     #[arg(long, value_name = "N", requires = "playbook")]
     pub pace: Option<u32>,
     /// What is rehearsed, if it is a rehearsal.
     #[arg(skip)]
     pub rehearsal: Option<Rehearsal>,
-    /// Work in a git worktree of its own; kept at the end if anything was done in it
+    /// Work in a separate git worktree; it is kept if anything changed in it
     #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "")]
     pub worktree: Option<String>,
     /// dark, light, sixteen, contrast or plain [default: what suits the terminal]
@@ -79,7 +79,7 @@ pub struct ConsoleArgs {
     /// Leave the mouse to the terminal
     #[arg(long)]
     pub no_mouse: bool,
-    /// Draw with ASCII signs only
+    /// Draw with ASCII characters only
     #[arg(long)]
     pub ascii: bool,
 }
@@ -251,9 +251,9 @@ async fn console(
 ) -> Result<Option<SessionId>, Failure> {
     let no_terminal = |error: io::Error| Failure::no("terminal", format!("the terminal: {error}"));
     let first = first_frame(args, theme.clone(), keymap.clone());
-    let opened = Opened::showing(first, !args.no_mouse).map_err(no_terminal)?;
+    let mut opened = Opened::showing(first, !args.no_mouse).map_err(no_terminal)?;
     out.hold_remarks();
-    let begun = begin::begin(store, &args.as_run(), out).await;
+    let begun = begin::begin(store, &args.as_run(), out, opened.told_to_end()).await;
     let remarks = out.take_remarks();
     let Begun { live, tree } = match begun {
         Ok(begun) => begun,
@@ -326,17 +326,20 @@ impl Farewell {
     /// The session lives in the scratch copy, not where the shell is.
     fn of_rehearsal(project: &Path, parting: &Parting) -> Self {
         let project = project.display();
-        let happened = format!(
-            "The rehearsal worked in {project}: `git diff` there shows what was done, `sh \
-             tests/run.sh` tests it."
-        );
-        let resume = match parting {
-            Parting::End => "Once more: quarterdeck demo   Your own code: set ANTHROPIC_API_KEY, \
-                             then start quarterdeck there"
-                .to_owned(),
-            Parting::Suspend | Parting::Resume(_) => {
-                format!("Go on with: cd {project} && quarterdeck -c --playbook demo")
-            }
+        let (happened, resume) = match parting {
+            Parting::End => (
+                format!(
+                    "The rehearsal worked in {project}: `git diff` there shows what changed, `sh \
+                     tests/run.sh` runs its tests."
+                ),
+                "Play it again: quarterdeck demo   Your own code: set ANTHROPIC_API_KEY, then run \
+                 quarterdeck in your project"
+                    .to_owned(),
+            ),
+            Parting::Suspend | Parting::Resume(_) => (
+                "The rehearsal is paused; open asks stay open.".to_owned(),
+                format!("Resume with: cd {project} && quarterdeck -c --playbook demo"),
+            ),
         };
         Self { happened, resume }
     }
@@ -349,12 +352,12 @@ impl Farewell {
         };
         let happened = match parting {
             Parting::End => format!("The session has ended, and all agents with it.{cost}"),
-            Parting::Suspend | Parting::Resume(_) => format!(
-                "The session stands still where it was; what waits for an answer stays open.{cost}"
-            ),
+            Parting::Suspend | Parting::Resume(_) => {
+                format!("The session is paused; open asks stay open.{cost}")
+            }
         };
         let id = live.session().as_str();
         let id = id.get(..8).unwrap_or(id);
-        Self { happened, resume: format!("Go on with: quarterdeck -c   or: quarterdeck -r {id}") }
+        Self { happened, resume: format!("Resume with: quarterdeck -c   or: quarterdeck -r {id}") }
     }
 }

@@ -31,10 +31,10 @@ const FILES: [(&str, &str); 8] = [
 
 /// What the lead says before anybody asked.
 const GREETING: &[&str] = &[
-    "Ahoy! Press Enter: four agents fix two bugs in a small program, and ask before they change or \
-     run anything.",
-    "This is a rehearsal with a scripted model; for a real one set ANTHROPIC_API_KEY and start in \
-     your project.",
+    "Welcome aboard. Press Enter and four agents fix two bugs in a small program; they ask you \
+     before they change or run anything.",
+    "This is a rehearsal with a scripted model. For a real one, set ANTHROPIC_API_KEY and run \
+     quarterdeck in your project.",
 ];
 
 /// The first prompt, which Enter sends.
@@ -48,15 +48,14 @@ const OFFER: &str = "/diff";
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "It works in a scratch copy of a small program below the temporary directory, \
-                        and in nothing else. Without a screen: quarterdeck run --playbook demo -p \
+    after_help = "It works only in a scratch copy of a small program, in the temporary directory. Without a screen: quarterdeck run --playbook demo -p \
                         'fix the bugs' --on-ask allow"
 )]
 pub struct Demo {
-    /// Characters that the scripted model writes in a second; 0 is at once
+    /// Characters per second that the scripted model writes; 0 means at once
     #[arg(long, value_name = "N")]
     pub pace: Option<u32>,
-    /// Leave the console when the story is told, for scripts that press the keys
+    /// Leave the console when the story is over; for scripts that press the keys
     #[arg(long)]
     pub exit_after_demo: bool,
     /// dark, light, sixteen, contrast or plain [default: what suits the terminal]
@@ -140,7 +139,7 @@ pub struct Repository(thread::JoinHandle<io::Result<()>>);
 impl Repository {
     /// Waits for it.
     pub fn made(self) -> io::Result<()> {
-        self.0.join().unwrap_or_else(|_| Err(io::Error::other("git was given up")))
+        self.0.join().unwrap_or_else(|_| Err(io::Error::other("git took too long")))
     }
 }
 
@@ -199,7 +198,7 @@ mod tests {
     #[test]
     fn the_playbook_has_the_words_that_end_it_and_takes_what_is_suggested() {
         let book = include_str!("../../assets/playbooks/demo.yaml");
-        assert_eq!(book.matches(LAST_WORDS).count(), 1);
+        assert_eq!(book.matches(LAST_WORDS).count(), 2, "with changes, and without any");
         let lead = &demo_playbook().actors[0];
         let taken = |when: &regex::Regex| when.is_match(FIRST);
         assert!(lead.turns.iter().any(|turn| turn.when.user.as_ref().is_some_and(taken)));

@@ -37,10 +37,12 @@ impl Failure {
     pub fn refused(id: &TaskId, agent: &AgentName, refusal: &Refusal) -> Self {
         let message = match refusal {
             Refusal::NotFound => format!("there is no task #{id}"),
-            Refusal::AlreadyClaimed(owner) => format!("task #{id} is {owner}'s already"),
-            Refusal::AlreadyResolved => format!("task #{id} is completed already"),
+            Refusal::AlreadyClaimed(owner) => format!("task #{id} already belongs to {owner}"),
+            Refusal::AlreadyResolved => format!("task #{id} is already completed"),
             Refusal::Blocked(by) => format!("task #{id} is blocked by {}", id_list(by)),
-            Refusal::ForeignStatus => format!("task #{id} has a status of another program"),
+            Refusal::ForeignStatus => {
+                format!("task #{id} has a status that Quarterdeck does not know")
+            }
             Refusal::AgentBusy(with) => format!("{agent} is busy with {}", id_list(with)),
         };
         Self::No { reason: refusal.reason(), message }

@@ -81,7 +81,7 @@ impl Sender<'_> {
         }
         let value = json!({ "success": true, "recipients": names, "message": message });
         out.answer(&value, || match names.is_empty() {
-            true => "Nobody else is in the team".to_owned(),
+            true => "There is nobody else in the team".to_owned(),
             false => format!("Message sent to {}", names.join(", ")),
         })
     }

@@ -69,7 +69,7 @@ fn dispatch(cli: Cli, out: &mut Out) -> Result<(), Failure> {
         return console::run(&store()?, &cli.console, out);
     };
     if cli.console != ConsoleArgs::default() {
-        let what = "write the flags of the session behind the command, not before it";
+        let what = "put session flags after the command, not before it";
         return Err(Failure::bad_input(what));
     }
     match command {

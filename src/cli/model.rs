@@ -86,7 +86,7 @@ fn list(catalog: &Catalog, out: &mut Out) -> Result<(), Failure> {
         let file = paths::models_file().map(|file| file.display().to_string());
         let file = file.unwrap_or_else(|| "models.toml".to_owned());
         format!(
-            "{}\n\nPrices are for a million tokens. Change and add models in {file}",
+            "{}\n\nPrices are for a million tokens. Change or add models in {file}",
             table(&rows)
         )
     })

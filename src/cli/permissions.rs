@@ -79,8 +79,8 @@ pub(super) fn loaded_view(
 pub(super) fn known_mode(name: &str) -> Result<Mode, Failure> {
     mode_named(name).ok_or_else(|| {
         Failure::bad_input(format!(
-            "no mode is called `{name}`; there are default, acceptEdits, plan, \
-             bypassPermissions, dontAsk, delegate and bubble"
+            "unknown mode `{name}`; use default, acceptEdits, plan, bypassPermissions, dontAsk, \
+             delegate or bubble"
         ))
     })
 }

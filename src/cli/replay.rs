@@ -53,7 +53,10 @@ pub fn run(store: &Store, args: &Replay, out: &mut Out) -> Result<(), Failure> {
         ReplayError::Empty(_) => Failure::bad_input(error.to_string()),
     })?;
     if recording.unreadable > 0 {
-        out.remark(&format!("quarterdeck: {} lines are no events", recording.unreadable));
+        out.remark(&format!(
+            "quarterdeck: {} lines are not events and were skipped",
+            recording.unreadable
+        ));
     }
     if let Some(target) = &args.export {
         return export(&name, &recording, target, out);

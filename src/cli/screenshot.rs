@@ -5,6 +5,7 @@
 
 use std::env;
 use std::fs;
+use std::future::pending;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -32,8 +33,8 @@ const EXAMPLES: &str = r#"Examples:
   quarterdeck screenshot --playbook demo --pace 400 --keys "<ret>" \
       --until "That was the rehearsal" --patience 120 -o rehearsal.gif
 
-Each --keys is pressed in turn; the --until at the same place is waited for behind it. Keys are
-written as in the help of the console: `y`, `<C-y>`, `<S-up>`, `<ret>`."#;
+Each --keys is pressed in turn; then the --until at the same position is waited for. Keys are
+written as in the console's help: `y`, `<C-y>`, `<S-up>`, `<ret>`."#;
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -41,20 +42,20 @@ pub struct Screenshot {
     /// The playbook that answers instead of a model; `demo` is the rehearsal with its project
     #[arg(long, value_name = "FILE")]
     pub playbook: PathBuf,
-    /// Characters that the scripted model writes in a second; 0 is at once
+    /// Characters per second that the scripted model writes; 0 means at once
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub pace: u32,
     /// Columns and rows of the terminal
     #[arg(long, value_name = "WxH", default_value = "160x45", value_parser = size)]
     pub size: (u16, u16),
-    /// Keys to press; may be given more than once
+    /// Keys to press; can be repeated
     #[arg(long, value_name = "KEYS", allow_hyphen_values = true)]
     pub keys: Vec<String>,
-    /// What must be on the screen behind them; may be given more than once
+    /// Text to wait for after them; can be repeated
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub until: Vec<String>,
     /// Where the picture goes: a .png, .svg or .txt file, or a .gif film of the whole script, in
-    /// which everything that is asked for is allowed
+    /// which every ask is allowed
     #[arg(short = 'o', long = "output", value_name = "FILE")]
     pub output: PathBuf,
     /// dark, light, sixteen, contrast or plain
@@ -63,10 +64,10 @@ pub struct Screenshot {
     /// default, acceptEdits, plan, bypassPermissions, dontAsk or delegate
     #[arg(long, value_name = "MODE")]
     pub permission_mode: Option<String>,
-    /// A directory whose files the agents find
+    /// A directory to copy as the agents' project
     #[arg(long, value_name = "DIR")]
     pub project: Option<PathBuf>,
-    /// How many seconds to wait for what must be on the screen
+    /// How many seconds to wait for a text
     #[arg(long, value_name = "N", default_value_t = 30)]
     pub patience: u64,
 }
@@ -143,7 +144,7 @@ async fn play(
     out: &mut Out,
 ) -> Result<Vec<(Buffer, Duration)>, Failure> {
     let store = Store::open(Home::at(scratch.home()), Durability::ProcessCrash);
-    let Begun { live, .. } = begin::begin(&store, &session.as_run(), out).await?;
+    let Begun { live, .. } = begin::begin(&store, &session.as_run(), out, pending()).await?;
     let mut state = State::new(Opening {
         lead: live.office.lead(),
         now: START,

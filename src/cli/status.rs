@@ -47,7 +47,7 @@ fn session_of(store: &Store, name: &str) -> Result<SessionId, Failure> {
         let team = store.rosters().team(&dir)?;
         let led = team.lead_session_id.clone();
         let id = led.ok_or_else(|| {
-            Failure::no("session_not_found", format!("team `{name}` names no session"))
+            Failure::no("session_not_found", format!("team `{name}` has no session"))
         })?;
         let known = store.home().journal(&SessionId::found(&id)).exists();
         return match known {

@@ -221,7 +221,7 @@ fn update(store: &Store, change: &Update, out: &mut Out) -> Result<(), Failure> 
     let updated = changed.updated;
     let value = json!({ "task": updated.task, "updatedFields": updated.fields });
     out.answer(&value, || match updated.fields.is_empty() {
-        true => format!("Task #{id} is so already"),
+        true => format!("Task #{id} is already like that"),
         false => format!("Updated task #{id} {}", updated.fields.join(", ")),
     })
 }
@@ -240,7 +240,7 @@ fn claim(
     let nobody = TaskId::found("");
     let task = match outcome {
         Ok(Some(task)) => task,
-        Ok(None) => return Err(Failure::no("no_ready_task", "no task is free to be claimed")),
+        Ok(None) => return Err(Failure::no("no_ready_task", "no task is free to claim")),
         Err(refusal) => return Err(Failure::refused(id.unwrap_or(&nobody), agent, &refusal)),
     };
     let value = json!({ "success": true, "task": task });

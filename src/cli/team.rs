@@ -101,7 +101,7 @@ fn show(store: &Store, name: &str, out: &mut Out) -> Result<(), Failure> {
     let document = store.rosters().document(&dir)?;
     let unnamed = document.get("members").map_or(0, Json::len) - team.members.len();
     if unnamed > 0 {
-        let what = format!("{unnamed} member(s) cannot be understood");
+        let what = format!("{unnamed} member(s) could not be read");
         out.problems(&[Problem::new(&store.home().config(&dir), what)]);
     }
     let mut rows = vec![["NAME", "TYPE", "MODEL", "COLOUR", "STATE", "UNREAD"].map(str::to_owned)];
@@ -193,7 +193,7 @@ fn leave(store: &Store, team: &str, agent: &str, out: &mut Out) -> Result<(), Fa
     let ids: Vec<&TaskId> = released.iter().map(|task| &task.id).collect();
     out.answer(&json!({ "left": gone.name, "released": ids }), || match ids.is_empty() {
         true => format!("{} left {team}", gone.name),
-        false => format!("{} left {team}; free again: {}", gone.name, id_list(ids.iter().copied())),
+        false => format!("{} left {team}; released: {}", gone.name, id_list(ids.iter().copied())),
     })
 }
 

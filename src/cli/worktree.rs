@@ -110,7 +110,7 @@ fn discard(here: &Path, options: &Options, name: &str, out: &mut Out) -> Result<
             true => "there are none".to_owned(),
             false => format!("there are {}", known.join(", ")),
         };
-        let message = format!("no worktree is called `{name}`; {known}");
+        let message = format!("there is no worktree `{name}`; {known}");
         return Err(Failure::no("worktree_not_found", message));
     };
     let tree = worktree::open(here, listed, options)?;

@@ -18,9 +18,9 @@ pub enum ModelError {
     ContextTooLong { message: String },
     #[error("no connection: {message}")]
     Network { message: String },
-    #[error("the answer broke off: {message}")]
+    #[error("the answer was cut off: {message}")]
     StreamBroken { message: String },
-    #[error("the answer makes no sense: {message}")]
+    #[error("the answer could not be understood: {message}")]
     BadAnswer { message: String },
     #[error("stopped")]
     Stopped,
@@ -65,12 +65,14 @@ impl ModelError {
     pub fn advised(self, key: &str, address: &str) -> Self {
         let advice = match &self {
             Self::Authentication { .. } => {
-                format!("set {key} to a key that is good, then start again with -c")
+                format!("set {key} to a valid key, then start again with -c")
             }
             Self::NotFound { .. } => {
-                "choose another model with --model; `quarterdeck model list` shows them".to_owned()
+                "choose another model with --model, or /model in the console; `quarterdeck model list` \
+                 shows them"
+                    .to_owned()
             }
-            Self::Network { .. } => format!("look at the network, and at {address} if it is set"),
+            Self::Network { .. } => format!("check the network, and {address} if it is set"),
             Self::InvalidRequest { .. }
             | Self::RateLimited { .. }
             | Self::Overloaded { .. }

@@ -192,12 +192,22 @@ async fn text(mut body: Incoming, longest: usize) -> Result<String, ModelError> 
 }
 
 fn stalled(stall: Duration) -> ModelError {
-    ModelError::StreamBroken { message: format!("no bytes for {stall:?}") }
+    ModelError::StreamBroken { message: format!("no data for {stall:?}") }
 }
 
 fn no_connection(error: reqwest::Error) -> ModelError {
     // The address stays out: it may hold a password.
-    ModelError::Network { message: all_causes(&error.without_url()) }
+    ModelError::Network { message: root_cause(&error.without_url()) }
+}
+
+/// What went wrong in the end, in the system's words: what is above it only names our layers.
+fn root_cause(error: &dyn std::error::Error) -> String {
+    let mut root = error;
+    while let Some(cause) = root.source() {
+        root = cause;
+    }
+    let said = root.to_string();
+    said.split(" (os error").next().unwrap_or_default().to_owned()
 }
 
 /// An error with what caused it: the outermost alone says nothing that helps.
@@ -301,7 +311,10 @@ mod tests {
         let key = SecretString::from("sk-very-secret");
         let message = format!("bad key\n  sk-very-secret {}", "é".repeat(2000));
         let error = presentable(ModelError::BadAnswer { message }, Some(&key)).to_string();
-        assert!(error.starts_with("the answer makes no sense: bad key [key] éé"), "{error}");
+        assert!(
+            error.starts_with("the answer could not be understood: bad key [key] éé"),
+            "{error}"
+        );
         assert!(error.chars().count() < 700);
     }
 

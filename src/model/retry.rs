@@ -105,12 +105,12 @@ fn phrase(error: &ModelError) -> &'static str {
         ModelError::RateLimited { .. } => "too many requests",
         ModelError::Overloaded { .. } => "overloaded",
         ModelError::Network { .. } => "no connection",
-        ModelError::StreamBroken { .. } => "the answer broke off",
+        ModelError::StreamBroken { .. } => "the answer was cut off",
         ModelError::Authentication { .. } => "the key was refused",
         ModelError::NotFound { .. } => "not found",
         ModelError::InvalidRequest { .. } => "the request was refused",
         ModelError::ContextTooLong { .. } => "the conversation is too long",
-        ModelError::BadAnswer { .. } => "the answer makes no sense",
+        ModelError::BadAnswer { .. } => "the answer could not be understood",
         ModelError::Stopped => "stopped",
     }
 }

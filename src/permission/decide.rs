@@ -140,7 +140,7 @@ impl Case<'_> {
                 Touch::Write(place) if self.is_plan(place) => None,
                 Touch::Write(_) => refuse("nothing but the plan is written before it is approved"),
                 Touch::Run(commands) if !commands.only_looks(self.view) => {
-                    refuse("only commands that look are run before the plan is approved")
+                    refuse("only read-only commands run before the plan is approved")
                 }
                 Touch::Run(_)
                 | Touch::Read(_)

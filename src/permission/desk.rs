@@ -138,7 +138,7 @@ impl AskDesk {
             Some(Ok(Placed::Open(rev))) => rev,
             Some(Ok(Placed::Settled(settled))) => return settled,
             Some(Err(error)) => {
-                let why = format!("the question could not be put: {error}");
+                let why = format!("the question could not be asked: {error}");
                 self.inner.notice(
                     Level::Error,
                     agent.as_ref(),
@@ -220,7 +220,7 @@ impl AskDesk {
                 self.inner.notice(
                     Level::Warning,
                     None,
-                    format!("A verdict is not on disk yet: {error}."),
+                    format!("A verdict could not be saved yet: {error}."),
                 );
                 Err(())
             }

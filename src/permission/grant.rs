@@ -200,7 +200,7 @@ impl Grants {
             if let Permit::Rule(rule) = permit
                 && let Err(error) = check(rule, &ask.cwd)
             {
-                outcome.notices.push(format!("Not given: {error}."));
+                outcome.notices.push(format!("The rule was not saved: {error}."));
                 continue;
             }
             let gift = Gift { permit, agent, lasts: grant.lasts, ask: Some(&ask.id) };
@@ -245,7 +245,7 @@ impl Grants {
         let mut live = self.live();
         if let Err(error) = saved {
             live.unsaved.insert(record.id.clone());
-            let text = format!("{} will not be known after a restart: {error}.", record.permit);
+            let text = format!("{} will be forgotten after a restart: {error}.", record.permit);
             outcome.notices.push(text);
         }
         live.records.retain(|record| is_live(record, at));
@@ -263,7 +263,7 @@ impl Grants {
             Lasts::User => self.files.user.clone(),
         };
         let why = match file {
-            None => "no settings file is known for it".to_owned(),
+            None => "there is no settings file for it".to_owned(),
             Some(file) => {
                 let changed =
                     settings_file::change(&self.store, &file, |text| with(text, gift.permit));

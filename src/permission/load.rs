@@ -35,7 +35,7 @@ impl fmt::Display for Warning {
         match &self.about {
             About::Rule(error) => write!(f, "{error}"),
             About::UnknownMode(name) => {
-                write!(f, "no mode is called `{name}`; default is used")
+                write!(f, "unknown mode `{name}`; default is used")
             }
             About::ProjectBypass => f.write_str(
                 "a project cannot set bypassPermissions; default is used. \

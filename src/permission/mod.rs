@@ -120,13 +120,20 @@ pub enum Why {
     NoRule {
         what: String,
     },
+    /// A hook of the agent wants somebody to look at it.
+    Hook {
+        what: String,
+    },
 }
 
 impl Why {
     /// Whether no answer can hold for the next time: a rule of the user asked for this, and only
-    /// the user may take it back; keys are asked for each time.
+    /// the user may take it back; keys are asked for each time, and hooks speak of one use.
     pub const fn is_for_each_time(&self) -> bool {
-        matches!(self, Self::Rule { .. } | Self::MayBe { .. } | Self::Secret { .. })
+        matches!(
+            self,
+            Self::Rule { .. } | Self::MayBe { .. } | Self::Secret { .. } | Self::Hook { .. }
+        )
     }
 
     /// The rule that decided, as it was written.
@@ -141,7 +148,8 @@ impl Why {
             | Self::Unparsable { .. }
             | Self::OnlyLooks
             | Self::Free
-            | Self::NoRule { .. } => None,
+            | Self::NoRule { .. }
+            | Self::Hook { .. } => None,
         }
     }
 
@@ -157,7 +165,8 @@ impl Why {
             | Self::Unparsable { .. }
             | Self::OnlyLooks
             | Self::Free
-            | Self::NoRule { .. } => None,
+            | Self::NoRule { .. }
+            | Self::Hook { .. } => None,
         }
     }
 
@@ -175,6 +184,7 @@ impl Why {
             Self::OnlyLooks => "only_looks",
             Self::Free => "free",
             Self::NoRule { .. } => "no_rule",
+            Self::Hook { .. } => "hook",
         }
     }
 }
@@ -186,7 +196,7 @@ impl fmt::Display for Why {
                 write!(f, "the {} rule `{rule}` ({source})", effect.as_str())
             }
             Self::MayBe { rule, source } => {
-                write!(f, "it may turn out to be what `{rule}` ({source}) denies")
+                write!(f, "it may be something that `{rule}` ({source}) denies")
             }
             Self::Mode { mode, instead } if instead.is_empty() => {
                 write!(f, "the mode {}", view::mode_name(*mode))
@@ -205,9 +215,10 @@ impl fmt::Display for Why {
             }
             Self::Secret { path } => write!(f, "{} holds keys", path.display()),
             Self::Unparsable { what } => write!(f, "not understood: {what}"),
-            Self::OnlyLooks => f.write_str("it only looks, inside the working directories"),
-            Self::Free => f.write_str("nobody has to allow it"),
+            Self::OnlyLooks => f.write_str("it only reads, inside the working directories"),
+            Self::Free => f.write_str("it needs no permission"),
             Self::NoRule { what } => write!(f, "no rule allows {what}"),
+            Self::Hook { what } => write!(f, "a hook wants you to be asked: {what}"),
         }
     }
 }

@@ -49,9 +49,12 @@ const fn of_reason(why: &Why) -> Risk {
         | Why::Protected { .. }
         | Why::Secret { .. }
         | Why::MayBe { .. } => Risk::High,
-        Why::Rule { .. } | Why::Mode { .. } | Why::OnlyLooks | Why::Free | Why::NoRule { .. } => {
-            Risk::Low
-        }
+        Why::Rule { .. }
+        | Why::Mode { .. }
+        | Why::OnlyLooks
+        | Why::Free
+        | Why::NoRule { .. }
+        | Why::Hook { .. } => Risk::Low,
     }
 }
 

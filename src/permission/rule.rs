@@ -141,7 +141,7 @@ pub enum Mistake {
     Negated,
     #[error("begins with `~`, and no home directory is known, or it names another user's")]
     NoUser,
-    #[error("is no pattern for paths: {0}")]
+    #[error("is not a valid path pattern: {0}")]
     Pattern(String),
 }
 
@@ -361,7 +361,7 @@ mod tests {
             ("WebFetch(example.org)", "domain:example.org"),
             ("Read(!x)", "cannot take back"),
             ("Read(~bob/x)", "another user"),
-            ("Read(./[)", "no pattern for paths"),
+            ("Read(./[)", "not a valid path pattern"),
         ];
         for (text, part) in mistakes {
             let error = parse(text).unwrap_err().to_string();

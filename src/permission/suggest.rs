@@ -160,7 +160,9 @@ fn below(path: &Path) -> String {
 fn for_commands(commands: &Commands<'_>, why: &Why) -> Vec<Suggestion> {
     match why {
         // Nothing but this very text is known.
-        Why::Unparsable { .. } | Why::Delicate { .. } | Why::Secret { .. } => Vec::new(),
+        Why::Unparsable { .. } | Why::Delicate { .. } | Why::Secret { .. } | Why::Hook { .. } => {
+            Vec::new()
+        }
         Why::Outside { path } => {
             let dir = if path.is_dir() { path } else { path.parent().unwrap_or(path) };
             vec![Suggestion::AddDirectories(vec![dir.display().to_string()])]

@@ -312,6 +312,11 @@ impl MessageId {
             Some(_) | None => Self(format!("{from}/{timestamp}/{:016x}", digest(text))),
         }
     }
+
+    /// One that was worked out before.
+    pub fn found(id: &str) -> Self {
+        Self(id.to_owned())
+    }
 }
 
 #[cfg(test)]

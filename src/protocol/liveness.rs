@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use super::event::{Event, Fact};
 use super::ids::AskId;
 use super::message::Body;
+use super::task::{Status, Task};
 use super::time::Stamp;
 
 /// What is known of an agent.
@@ -26,6 +27,10 @@ pub struct Evidence {
     pub last_mail_out: Option<Stamp>,
     /// The colleague whose answer it waits for.
     pub waits_for: Option<String>,
+    /// Whose mail it heard last: a message to them is an answer.
+    pub mail_from: Vec<String>,
+    /// Whether it finished a task in this turn: then it waits for nobody.
+    pub finished: bool,
     /// Trying again: why, and when.
     pub retrying: Option<(String, Stamp)>,
     /// How many tools run; they may be silent for long.
@@ -45,6 +50,28 @@ impl Evidence {
         *self = Self { usd: self.usd, open_asks, ..Self::default() };
     }
 
+    fn end_turn(&mut self) {
+        (self.in_turn, self.retrying, self.tools_running) = (false, None, 0);
+        if std::mem::take(&mut self.finished) {
+            self.waits_for = None;
+        }
+    }
+
+    fn hear(&mut self, from: &str, text: &str) {
+        // A reminder of the list is no answer.
+        if from != "task-list" {
+            self.waits_for = None;
+        }
+        self.mail_from = senders(text);
+    }
+
+    /// It waits for an answer, unless this is one.
+    fn write_to(&mut self, name: &str) {
+        if !self.mail_from.iter().any(|from| from == name) {
+            self.waits_for = Some(name.to_owned());
+        }
+    }
+
     /// Takes in an event of this agent.
     pub fn absorb(&mut self, event: &Event) {
         let at = Some(event.at);
@@ -57,11 +84,11 @@ impl Evidence {
                 }
             }
             Fact::TurnStarted => {
-                (self.in_turn, self.turn_since) = (true, at);
+                (self.in_turn, self.turn_since, self.finished) = (true, at, false);
                 (self.failed, self.retrying, self.tools_running) = (None, None, 0);
             }
             Fact::TurnEnded { outcome, why, .. } => {
-                (self.in_turn, self.retrying, self.tools_running) = (false, None, 0);
+                self.end_turn();
                 if outcome == "failed" {
                     self.failed = Some(why.clone());
                 }
@@ -86,16 +113,14 @@ impl Evidence {
             Fact::ToolEnded { .. } => {
                 (self.last_tool, self.tools_running) = (at, self.tools_running.saturating_sub(1));
             }
-            Fact::Heard { from, .. } => {
-                if from != "tools" && from != "system" {
-                    self.last_mail_in = at;
-                    self.waits_for = None;
-                }
+            Fact::Heard { from, message, .. } if from != "tools" && from != "system" => {
+                self.last_mail_in = at;
+                self.hear(from, &message.content.text());
             }
             Fact::MailSent { to, message } => {
                 self.last_mail_out = at;
                 if !to.is_lead() && matches!(message.body(), Body::Plain(_)) {
-                    self.waits_for = Some(to.to_string());
+                    self.write_to(to.as_str());
                 }
             }
             Fact::Asked { ask } => {
@@ -112,13 +137,14 @@ impl Evidence {
                 }
             }
             Fact::Compacted { after, .. } => self.context = *after,
-            Fact::Queued { .. }
+            Fact::TaskChanged { task } => self.finished |= finishes(event, task),
+            Fact::Heard { .. }
+            | Fact::Queued { .. }
             | Fact::ModeChanged { .. }
             | Fact::TeamCreated { .. }
             | Fact::TeamDeleted { .. }
             | Fact::MemberJoined { .. }
             | Fact::MemberLeft { .. }
-            | Fact::TaskChanged { .. }
             | Fact::TaskDeleted { .. }
             | Fact::Decided { .. }
             | Fact::Granted { .. }
@@ -127,6 +153,18 @@ impl Evidence {
             | Fact::Unknown(_) => {}
         }
     }
+}
+
+/// Whether an agent has done its own task with this.
+fn finishes(event: &Event, task: &Task) -> bool {
+    let own = event.agent.as_ref().is_some_and(|me| task.owner() == Some(&me.name));
+    own && task.status == Status::Completed
+}
+
+/// Who wrote the letters in a text that a teammate hears.
+fn senders(text: &str) -> Vec<String> {
+    let names = text.split("<teammate-message teammate_id=\"").skip(1);
+    names.filter_map(|rest| Some(rest.split_once('"')?.0.to_owned())).collect()
 }
 
 /// What that means.
@@ -251,6 +289,41 @@ mod tests {
         for (evidence, wanted) in table {
             assert_eq!(state(&evidence, at(200), 120), wanted, "{evidence:?}");
         }
+    }
+
+    #[test]
+    fn who_asks_a_colleague_waits_and_who_answers_or_is_done_does_not() {
+        let task = r#""taskChanged","task":{"id":"1","subject":"s","description":"","status":"completed","owner":"bob","blocks":[],"blockedBy":[]}"#;
+        let heard = |from: &str| {
+            let text = r#"<teammate-message teammate_id=\"FROM\">\nx\n</teammate-message>"#;
+            let text = text.replace("FROM", from);
+            let from = if from == "task-list" { from } else { "mail" };
+            let message = format!(r#"{{"role":"user","content":"{text}"}}"#);
+            format!(r#""heard","from":"{from}","message":{message}"#)
+        };
+        let sent = r#""mailSent","to":"ann","message":{"from":"bob","text":"x","timestamp":"2026-01-01T00:00:00.000Z","read":false}"#;
+        let (began, ended) =
+            (r#""turnStarted""#, r#""turnEnded","outcome":"done","rounds":1,"millis":1"#);
+        let of = |facts: &[&str]| {
+            let mut evidence = Evidence::default();
+            for fact in facts {
+                let at = "2026-01-01T00:00:00.000Z";
+                let event = format!(
+                    r#"{{"seq":1,"at":"{at}","agent":"bob@crew","fact":{{"kind":{fact}}}}}"#
+                );
+                evidence.absorb(&serde_json::from_str(&event).unwrap());
+            }
+            state(&evidence, Stamp::from_millis(0), 120)
+        };
+        let waits = State::WaitingForPeer("ann".into());
+        assert_eq!(of(&[&heard("task-list"), began, sent, ended]), waits);
+        // The list's reminder is no answer.
+        let reminded = [began, sent, ended, &heard("task-list"), began, ended];
+        assert_eq!(of(&reminded), waits);
+        assert_eq!(of(&[began, sent, ended, &heard("ann"), began, ended]), State::Idle);
+        assert_eq!(of(&[&heard("ann"), began, sent, ended]), State::Idle, "an answer");
+        assert_eq!(of(&[began, task, sent, ended]), State::Idle, "handed over");
+        assert_eq!(of(&[began, sent, task, ended]), State::Idle, "handed over");
     }
 
     #[test]

@@ -53,7 +53,7 @@ impl Mistakes {
     pub fn add_unknown(&mut self, at: Place, what: impl Into<String>, word: &str, known: &[&str]) {
         let hint = match nearest(word, known.iter().copied()) {
             Some(near) => format!("did you mean `{near}`?"),
-            None => format!("known are {}", known.join(", ")),
+            None => format!("known ones: {}", known.join(", ")),
         };
         self.note(at, what.into(), Some(hint));
     }

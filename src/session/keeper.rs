@@ -63,6 +63,6 @@ pub async fn keep(office: &Office, lead: &Agent) {
         state.write(PURSE, &purse)
     });
     if let Ok(Err(error)) = kept.await {
-        lead.notice(Level::Warning, format!("The session's state is not kept: {error}"));
+        lead.notice(Level::Warning, format!("The session's state could not be saved: {error}"));
     }
 }

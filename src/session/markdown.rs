@@ -158,7 +158,7 @@ fn entry(fact: &Fact) -> Option<Entry> {
         }
         Fact::Notice { level, text } if *level != Level::Info => Entry::Note(text.clone()),
         Fact::Compacted { before, after, .. } => {
-            Entry::Note(format!("the conversation was summed up: {before} to {after} tokens"))
+            Entry::Note(format!("the conversation was summarised: {before} to {after} tokens"))
         }
         _ => return None,
     };
@@ -213,7 +213,7 @@ fn asked(question: &Question) -> String {
         Question::Budget { what, used, limit, .. } => {
             format!("{} of {} used", measured(*what, *used), measured(*what, *limit))
         }
-        Question::NoAnswerToShutdown => "does not answer: end it?".to_owned(),
+        Question::NoAnswerToShutdown => "is not answering: end it?".to_owned(),
     }
 }
 

@@ -29,7 +29,7 @@ impl Live {
         let unknown = |agent: &AgentId| Refused(format!("there is no agent `{agent}`"));
         match op {
             Op::Say { text, .. } if text.trim().is_empty() => {
-                Err(Refused("there is nothing to say".to_owned()))
+                Err(Refused("the message is empty".to_owned()))
             }
             Op::Say { to, text, when } => self.say(&to, when, text),
             Op::Answer { ask, rev, verdict } => {
@@ -66,7 +66,9 @@ impl Live {
             Op::Task { change } => self.change_task(*change).await,
             Op::Background { use_id } => {
                 let moved = self.office.shell.jobs().to_background(&use_id);
-                moved.map(|_| ()).ok_or_else(|| Refused("nothing of this call runs".to_owned()))
+                moved.map(|_| ()).ok_or_else(|| {
+                    Refused("nothing that this call started is still running".to_owned())
+                })
             }
             Op::Model { agent, model } => {
                 let found = self.crew.agent(&agent).ok_or_else(|| unknown(&agent))?;
@@ -170,7 +172,7 @@ impl Live {
         stop: &Stop,
     ) -> Result<String, Refused> {
         if matches!(purpose, Purpose::Turn | Purpose::Fork) {
-            return Err(Refused("this is no question beside a conversation".to_owned()));
+            return Err(Refused("this kind of request cannot be asked on the side".to_owned()));
         }
         let (asked, said) = match self.crew.agent(agent) {
             Some(found) => (Arc::clone(&found), found.said()),
@@ -217,14 +219,14 @@ impl Live {
             true | false => {}
         }
         if let Some(roll) = self.team.roll() {
-            roll.post.tasks_changed();
+            roll.post.offer_again();
         }
         Ok(())
     }
 
     async fn spawn(&self, wish: SpawnWish) -> Result<(), Refused> {
         let wish = Wish {
-            description: "asked for by the user".to_owned(),
+            description: "requested by the user".to_owned(),
             prompt: wish.prompt,
             kind: wish.kind,
             model: wish.model,

@@ -90,8 +90,8 @@ pub fn named(home: &Home, project: &Path, id: &str) -> Result<SessionId, String>
         .collect();
     match matching.as_slice() {
         [session] => Ok(session.clone()),
-        [] => Err(format!("there is no session `{id}` of this directory")),
-        _ => Err(format!("`{id}` could be any of {} sessions; write more of it", matching.len())),
+        [] => Err(format!("there is no session `{id}` in this directory")),
+        _ => Err(format!("`{id}` matches {} sessions; give more of it", matching.len())),
     }
 }
 

@@ -17,31 +17,31 @@ pub struct Key {
 
 #[rustfmt::skip]
 pub const KEYS: &[Key] = &[
-    key("model", "the model of the lead: an alias, or provider/model", "by the key in the environment"),
-    key("fork", "whether an agent that is started without a type is a fork", "on the console only"),
-    key("autoBackgroundAfter", "seconds after which an agent that is waited for goes to the background", "never"),
-    key("quietAfter", "seconds without output before a background command is looked at", "45"),
+    key("model", "the model of the lead: an alias, or provider/model", "depends on the key in the environment"),
+    key("fork", "whether an agent started without a type is a fork", "on the console only"),
+    key("autoBackgroundAfter", "seconds before an agent that another waits for goes to the background", "never"),
+    key("quietAfter", "seconds of silence before a background command is checked for waiting on input", "45"),
     key("compactAt", "the share of the model's window at which a conversation is summarised", "0.8"),
     key("autoClaim", "whether idle teammates take free tasks", "true"),
     key("planApproval", "who approves plans of teammates: human, lead or auto", "human"),
-    key("shutdownAfter", "seconds that a teammate has to answer a request to end", "60"),
+    key("shutdownAfter", "seconds a teammate has to answer a shutdown request", "60"),
     key("stalledAfter", "seconds without a sign of life before an agent counts as stalled", "120"),
-    key("budgets.agent.turns", "answers of the model for each agent, before you are asked", "no limit"),
+    key("budgets.agent.turns", "model turns for each agent, before you are asked", "no limit"),
     key("budgets.agent.tokens", "tokens for each agent", "no limit"),
     key("budgets.agent.usd", "US dollars for each agent", "no limit"),
     key("budgets.agent.minutes", "minutes of work for each agent", "no limit"),
-    key("budgets.team.turns", "answers of the model for all together", "no limit"),
-    key("budgets.team.tokens", "tokens for all together", "no limit"),
-    key("budgets.team.usd", "US dollars for all together", "no limit"),
+    key("budgets.team.turns", "model turns for all agents together", "no limit"),
+    key("budgets.team.tokens", "tokens for all agents together", "no limit"),
+    key("budgets.team.usd", "US dollars for all agents together", "no limit"),
     key("budgets.team.minutes", "minutes of the session", "no limit"),
-    key("worktree.directory", "where worktrees are made, from the main tree", ".claude/worktrees"),
+    key("worktree.directory", "where worktrees are made, relative to the main tree", ".claude/worktrees"),
     key("worktree.symlinkDirectories", "directories that worktrees share with the main tree", "[\"node_modules\"]"),
-    key("asks.open", "whether an ask opens when nobody types: auto or manual", "auto"),
+    key("asks.open", "whether an ask opens by itself while you are not typing: auto or manual", "auto"),
     key("permissions.allow", "rules for what may be done without asking", "[]"),
-    key("permissions.ask", "rules for what is always asked", "[]"),
-    key("permissions.deny", "rules for what is never done", "[]"),
+    key("permissions.ask", "rules for what you are always asked about", "[]"),
+    key("permissions.deny", "rules for what is never allowed", "[]"),
     key("permissions.additionalDirectories", "more directories to work in", "[]"),
-    key("permissions.defaultMode", "the mode that a session begins in", "default"),
+    key("permissions.defaultMode", "the mode that a session starts in", "default"),
 ];
 
 const fn key(name: &'static str, what: &'static str, usual: &'static str) -> Key {
@@ -66,7 +66,7 @@ pub fn slips(text: &str) -> Vec<Mistake> {
             continue;
         }
         if let Some(near) = nearest(last, siblings) {
-            let what = format!("nothing reads `{written}`");
+            let what = format!("unknown setting `{written}`");
             mistakes.add_with(place(text, at), what, format!("did you mean `{near}`?"));
         }
     }
@@ -166,9 +166,9 @@ mod tests {
         assert_eq!(
             told(text),
             [
-                "2:3: nothing reads `modle` (did you mean `model`?)",
-                "3:19: nothing reads `permissions.alow` (did you mean `allow`?)",
-                "4:25: nothing reads `budgets.agent.turn` (did you mean `turns`?)",
+                "2:3: unknown setting `modle` (did you mean `model`?)",
+                "3:19: unknown setting `permissions.alow` (did you mean `allow`?)",
+                "4:25: unknown setting `budgets.agent.turn` (did you mean `turns`?)",
             ]
         );
     }

@@ -31,7 +31,7 @@ impl GrantFiles {
 /// Why a file is left as it is.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotWritten {
-    #[error("it is not JSON: {0}; mend it first")]
+    #[error("it is not JSON: {0}; fix it first")]
     Broken(String),
     #[error("`{0}` in it is not {1}")]
     Shape(&'static str, &'static str),

@@ -148,10 +148,10 @@ impl Settings {
         let is_wrong = |value: f64| !(0.0..1e9).contains(&value);
         let wrong = seconds.into_iter().find(|(_, value)| value.is_some_and(is_wrong));
         if let Some((name, _)) = wrong {
-            return Some(format!("`{name}` is a number of seconds"));
+            return Some(format!("`{name}` must be a number of seconds"));
         }
         if self.compact_at.is_some_and(|share| !(0.1..=1.0).contains(&share)) {
-            return Some("`compactAt` is a share between 0.1 and 1".to_owned());
+            return Some("`compactAt` must be between 0.1 and 1".to_owned());
         }
         self.budgets.mistake()
     }

@@ -111,10 +111,10 @@ impl Provider {
 pub enum ModelsError {
     #[error("{file}: {what}")]
     File { file: String, what: String },
-    #[error("the alias `{0}` leads back to itself")]
+    #[error("the alias `{0}` refers to itself")]
     Circular(String),
     #[error(
-        "`{0}` is no model we know; write `provider/model` (providers: anthropic, openai, \
+        "unknown model `{0}`; write `provider/model` (providers: anthropic, openai, \
          rehearsal), or one of: {1}"
     )]
     Unknown(String, String),
@@ -174,7 +174,9 @@ impl Catalog {
         let key = format!("{}/{id}", provider.as_str());
         let facts = self.models.get(&key).cloned();
         let notice = match &facts {
-            None => Some(format!("{key} is not in the list of models: price and window unknown")),
+            None => Some(format!(
+                "{key} is not in the list of models: its price and window are unknown"
+            )),
             Some(facts) if facts.price.is_none() => Some(format!("the price of {key} is unknown")),
             Some(facts) if facts.window.is_none() => {
                 Some(format!("the window of {key} is unknown"))
@@ -249,7 +251,7 @@ mod tests {
         let local = catalog.resolve("local").unwrap();
         assert_eq!(local.notice.as_deref(), Some("the price of openai/qwen3:8b is unknown"));
         let new = catalog.resolve("anthropic/claude-x").unwrap();
-        assert!(new.notice.unwrap().contains("price and window unknown"));
+        assert!(new.notice.unwrap().contains("price and window are unknown"));
     }
 
     #[test]

@@ -18,7 +18,7 @@ pub struct Home {
 
 /// The home directory could not be told.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("no home directory is known; give one with --home DIR or QUARTERDECK_HOME")]
+#[error("no home directory was found; name one with --home DIR or QUARTERDECK_HOME")]
 pub struct NoHome;
 
 impl Home {

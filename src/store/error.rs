@@ -18,7 +18,7 @@ pub enum StoreError {
     Lock(#[from] LockError),
     #[error(transparent)]
     Name(#[from] BadName),
-    #[error("there is a team in {} already; choose another name or delete it first", dir.display())]
+    #[error("there is already a team in {}; choose another name or delete it first", dir.display())]
     TeamExists { dir: PathBuf },
     #[error("there is no team `{name}`{}", known_teams(known))]
     NoTeam { name: String, known: Vec<String> },
@@ -39,13 +39,13 @@ pub enum StoreError {
     Unreadable(JsonError),
     #[error("this text would be taken for a `{0}` of the team's protocol; say it in words")]
     Forged(&'static str),
-    #[error("somebody else has {} open", path.display())]
+    #[error("another program has {} open", path.display())]
     InUse { path: PathBuf },
-    #[error("the list is gone, and its team with it")]
+    #[error("the task list is gone, and its team with it")]
     NoList,
     #[error(transparent)]
     Graph(#[from] GraphError),
-    #[error("session `{session}` is running already; end it first, or go on with another one")]
+    #[error("session `{session}` is already running; end it first, or resume another one")]
     SessionRunning { session: SessionId },
     #[error("there is an ask `{0}` already; a new version of it is a revision")]
     AskExists(AskId),
@@ -60,7 +60,7 @@ pub enum Damage {
     NotText(usize),
     #[error("{size} bytes, more than the {limit} that such a file may have")]
     TooLarge { size: u64, limit: u64 },
-    #[error("a directory, or something else that is no file, stands where a file should be")]
+    #[error("a directory, or something else that is no file, is where a file should be")]
     NotAFile,
     #[error("JSON, but not an object")]
     NotAnObject,

@@ -149,6 +149,11 @@ pub fn temporary(path: &Path) -> PathBuf {
 
 /// Opens a new, empty file for this user only, in the place of whatever was there.
 pub fn create(path: &Path) -> io::Result<File> {
+    let open = || OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+    match open() {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+        outcome => return outcome,
+    }
     // A leftover may be a link or have another mode: a new file is certain to be ours.
     match fs::remove_file(path) {
         Ok(()) => {}
@@ -158,7 +163,7 @@ pub fn create(path: &Path) -> io::Result<File> {
         }
         Err(error) => return Err(error),
     }
-    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
+    open()
 }
 
 pub fn sync_dir_of(path: &Path) -> io::Result<()> {

@@ -11,12 +11,11 @@
 //! Since a stale directory is only ever removed inside its domain, two of us cannot both take it
 //! over. Everything here blocks; nothing here is held across an await.
 
-use std::ffi::OsStr;
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
-use std::path::{Component, Path, PathBuf};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
@@ -25,6 +24,7 @@ use rustix::io::Errno;
 
 use super::error::{LockError, StoreError};
 use super::files::{self, Durability};
+use super::lock_dir::{self, LockDir, below, recorded};
 use super::lock_keeper;
 use super::lock_wait::Wait;
 use crate::protocol::ids::encoded;
@@ -65,15 +65,9 @@ pub struct Held {
 pub(super) struct Inner {
     home: PathBuf,
     record: File,
+    /// Where a lock directory is while nobody holds it.
+    spare: PathBuf,
     taken: Vec<LockDir>,
-}
-
-/// A lock directory of ours, with what tells it from one that somebody else made later.
-#[derive(Debug)]
-struct LockDir {
-    path: PathBuf,
-    inode: u64,
-    touched: SystemTime,
 }
 
 impl Locks {
@@ -148,7 +142,8 @@ impl Locks {
             record.set_len(0).and_then(|()| record.write_all(UNMENDED)).map_err(failed)?;
         }
         let home = self.home.clone();
-        let inner = Inner { home: home.clone(), record, taken: Vec::new() };
+        let spare = lock_dir::spare_of(&path);
+        let inner = Inner { home: home.clone(), record, spare, taken: Vec::new() };
         let inner = Arc::new(Mutex::new(inner));
         lock_keeper::watch(&inner);
         let (durability, unmended) = (self.durability, !left.is_empty());
@@ -164,7 +159,10 @@ impl Locks {
             let below = file.strip_prefix(&name).is_some_and(|rest| rest.starts_with('~'));
             if file == name || below {
                 // Somebody may have removed it before: the aim is that it is gone.
-                let _ = fs::remove_file(entry.path());
+                let _ = match lock_dir::is_spare(&entry.path()) {
+                    true => fs::remove_dir(entry.path()),
+                    false => fs::remove_file(entry.path()),
+                };
             }
         }
     }
@@ -223,46 +221,33 @@ impl Held {
     }
 
     /// Makes a lock directory, `false` if there is one. It is made under another name, recorded
-    /// and then renamed: however soon we die, the record says whose it is.
+    /// and then renamed: however soon we die, the record says whose it is. That other name is a
+    /// place of the domain's own, to which it goes back afterwards: making and removing
+    /// directories all the time is slow.
     fn make(&self, path: &Path) -> io::Result<bool> {
-        let unnamed = files::temporary(path);
-        self.note(&unnamed)?;
-        let mut make = DirBuilder::new();
-        make.mode(0o700);
-        match make.create(&unnamed) {
-            // Left behind by somebody who died: make it anew, with a time of its own.
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                if fs::remove_dir(&unnamed).is_err() {
-                    files::set_aside(&unnamed).map_err(io::Error::other)?;
-                }
-                make.create(&unnamed)?;
-            }
-            outcome => outcome?,
-        }
-        let Some(mut ours) = LockDir::at(&unnamed)? else { return Ok(false) };
-        ours.path = path.to_owned();
         let mut inner = self.inner();
+        let mut ours = LockDir::ready(&inner.spare)?;
+        ours.path = path.to_owned();
         inner.record.write_all(&ours.entry(&self.home))?;
-        match renameat_with(CWD, &unnamed, CWD, path, RenameFlags::NOREPLACE) {
-            Ok(()) => inner.taken.push(ours),
-            Err(Errno::EXIST | Errno::NOTEMPTY) => {
-                fs::remove_dir(&unnamed)?;
-                return Ok(false);
-            }
-            // Plain `rename` would replace an empty directory. Some file systems know no other:
-            // there, a holder that dies right here is only noticed when its lock is stale.
-            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
-                fs::remove_dir(&unnamed)?;
-                match make.create(path) {
+        match renameat_with(CWD, &inner.spare, CWD, path, RenameFlags::NOREPLACE) {
+            Ok(()) => {}
+            Err(Errno::EXIST | Errno::NOTEMPTY) => return Ok(false),
+            // Plain `rename` would replace an empty directory. Some file systems know no other,
+            // and some homes are spread over several: there, a holder that dies right here is
+            // only noticed when its lock is stale.
+            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP | Errno::XDEV) => {
+                match lock_dir::make(path) {
                     Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(false),
                     outcome => outcome?,
                 }
-                let Some(ours) = LockDir::at(path)? else { return Ok(false) };
-                inner.record.write_all(&ours.entry(&self.home))?;
-                inner.taken.push(ours);
             }
             Err(error) => return Err(error.into()),
         }
+        let Some(there) = LockDir::at(path)? else { return Ok(false) };
+        if there != ours {
+            inner.record.write_all(&there.entry(&self.home))?;
+        }
+        inner.taken.push(there);
         Ok(true)
     }
 
@@ -340,7 +325,7 @@ impl Drop for Held {
         lock_keeper::forget(&self.inner);
         let mut inner = self.inner();
         while let Some(held) = inner.taken.pop() {
-            held.remove();
+            held.give_back(&inner.spare);
         }
         // A record that stays only makes the next one look for things that are gone already.
         let _ = inner.record.set_len(0);
@@ -374,65 +359,6 @@ impl Inner {
         // Behind the old entries, which no longer match: whoever clears up uses the newest.
         let _ = self.record.write_all(&entries);
     }
-}
-
-impl LockDir {
-    fn at(path: &Path) -> io::Result<Option<Self>> {
-        // Not through a link: whatever bears the name, it is in the way.
-        match fs::symlink_metadata(path) {
-            Ok(found) => {
-                let (inode, touched) = (found.ino(), found.modified()?);
-                Ok(Some(Self { path: path.to_owned(), inode, touched }))
-            }
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-
-    fn is_ours(&self) -> bool {
-        let found = Self::at(&self.path).ok().flatten();
-        found.is_some_and(|it| it.inode == self.inode && it.touched == self.touched)
-    }
-
-    /// Removes the directory if it is still the one that was looked at.
-    fn remove(&self) -> bool {
-        self.is_ours() && fs::remove_dir(&self.path).is_ok()
-    }
-
-    /// `L <inode> <nanoseconds> <path>`, ended by a zero byte, which no path contains.
-    fn entry(&self, home: &Path) -> Vec<u8> {
-        let since = self.touched.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let mut entry = format!("L {} {} ", self.inode, since.as_nanos()).into_bytes();
-        entry.extend_from_slice(below(home, &self.path).as_os_str().as_bytes());
-        entry.push(0);
-        entry
-    }
-
-    fn from_entry(home: &Path, entry: &[u8]) -> Option<Self> {
-        let mut fields = entry.splitn(4, |byte| *byte == b' ').skip(1);
-        let mut number = || std::str::from_utf8(fields.next()?).ok()?.parse::<u128>().ok();
-        let inode = u64::try_from(number()?).ok()?;
-        let nanos = u64::try_from(number()?).ok()?;
-        let path = recorded(home, fields.next()?, |name| name.ends_with(".lock"))?;
-        let touched = SystemTime::UNIX_EPOCH + Duration::from_nanos(nanos);
-        Some(Self { path, inode, touched })
-    }
-}
-
-/// A path as it is recorded: relative to the home, so that a copy of a home speaks of itself.
-fn below<'p>(home: &Path, path: &'p Path) -> &'p Path {
-    path.strip_prefix(home).unwrap_or(path)
-}
-
-/// A recorded path, if it leads to something below the home that only we make.
-fn recorded(home: &Path, bytes: &[u8], ours: impl Fn(&str) -> bool) -> Option<PathBuf> {
-    let path = Path::new(OsStr::from_bytes(bytes));
-    let plain = path.components().all(|part| matches!(part, Component::Normal(_)));
-    let name = path.file_name()?.to_string_lossy();
-    let path = home.join(path);
-    // Through a linked directory it would lead elsewhere.
-    let inside = path.parent()?.canonicalize().ok()?.starts_with(home.canonicalize().ok()?);
-    (plain && inside && ours(&name)).then_some(path)
 }
 
 /// Removes what a dead holder recorded. A torn last entry was never acted upon.

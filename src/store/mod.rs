@@ -13,6 +13,7 @@ pub mod journal;
 mod journal_reader;
 pub mod lines;
 pub mod lock;
+mod lock_dir;
 mod lock_keeper;
 mod lock_wait;
 pub mod mailbox;

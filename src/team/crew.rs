@@ -301,7 +301,7 @@ impl Team {
         let released = match released {
             Ok(Ok(released)) => released,
             Ok(Err(error)) => {
-                agent.notice(Level::Warning, format!("Its tasks are still its own: {error}"));
+                agent.notice(Level::Warning, format!("Its tasks could not be released: {error}"));
                 Vec::new()
             }
             Err(_) => Vec::new(),
@@ -468,7 +468,7 @@ impl Crew for Team {
 
     fn mail_sent(&self, to: &AgentName, message: &Message) {
         if let Some(roll) = self.roll() {
-            roll.post.announce(to, message);
+            roll.post.announce(to, message, None);
         }
     }
 

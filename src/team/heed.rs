@@ -51,7 +51,7 @@ pub fn heed(
             if plan::heard(team, agent, message, &answer) {
                 return Heeded::Pass;
             }
-            format!("{to} waits for no answer to `{}`", answer.request_id)
+            format!("{to} is not waiting for an answer to `{}`", answer.request_id)
         }
         Body::PermissionResponse(answer) if !is_lead && from.is_lead() => {
             let id = answer.request_id.clone();
@@ -60,7 +60,7 @@ pub fn heed(
         Body::PlanApprovalRequest(_)
         | Body::PermissionRequest(_)
         | Body::PlanApprovalResponse(_)
-        | Body::PermissionResponse(_) => format!("{from} is not the one to say this to {to}"),
+        | Body::PermissionResponse(_) => format!("{from} may not send this to {to}"),
         Body::Plain(_)
         | Body::TaskAssignment(_)
         | Body::IdleNotification(_)
@@ -75,7 +75,7 @@ pub fn heed(
 
 /// Says that a message came to nothing, and puts it away.
 pub fn pass_over(roll: &Roll, to: &AgentName, agent: &Agent, mail: MessageId, why: &str) {
-    agent.notice(Level::Warning, format!("A message was not acted upon: {why}."));
+    agent.notice(Level::Warning, format!("A message was ignored: {why}."));
     roll.post.mark(to, vec![mail]);
 }
 

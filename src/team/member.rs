@@ -185,7 +185,7 @@ async fn handle(team: &Team, roll: &Arc<Roll>, member: &Member, talk: &mut Talk)
             if let Ok(found) = rebuild(&agent.recorder.path()) {
                 *talk = Talk::recalled(found, |_| true);
             }
-            let message = "it broke down; the log says more".to_owned();
+            let message = "it crashed; see the log".to_owned();
             let why = ModelError::InvalidRequest { message: message.clone() };
             agent.tell(Fact::TurnEnded {
                 outcome: "failed".to_owned(),
@@ -223,8 +223,8 @@ async fn wait(roll: &Roll, member: &Member, talk: &mut Talk) -> bool {
 async fn ask_about_task(team: &Team, roll: &Roll, member: &Member) -> bool {
     let claimed = member.claimed().clone();
     let Some((id, false)) = claimed else { return false };
-    // It has not even heard of it.
-    if member.agent.queue.has_from(TASK_LIST) {
+    // It has not even heard of it, or the person has its plan and decides.
+    if member.agent.queue.has_from(TASK_LIST) || member.agent.planning().request.is_some() {
         return false;
     }
     let (store, list) = (team.store(), roll.dir.clone());

@@ -162,7 +162,7 @@ pub fn answered(
         let why = match settled {
             Some(Ok(())) => None,
             Some(Err(error)) => Some(error.to_string()),
-            None => Some(format!("{name} waits for no answer to `{id}`")),
+            None => Some(format!("{name} is not waiting for an answer to `{id}`")),
         };
         match (why, team.solo.agent(&me)) {
             (Some(why), Some(agent)) => pass_over(&roll, &name, &agent, mail, &why),
@@ -209,7 +209,7 @@ pub async fn judge(team: &Team, roll: &Arc<Roll>, request: &PermissionRequest) -
     let name = &request.agent_id;
     let (Ok(roster), Some(lead)) = (roster(team, roll).await, team.lead()) else { return true };
     let Some(entry) = roster.member(name).filter(|entry| !entry.name.is_lead()) else {
-        let text = format!("{name} asks for something and is no member of the team.");
+        let text = format!("{name} asks for something but is not in the team.");
         lead.notice(Level::Warning, text);
         return true;
     };

@@ -262,7 +262,8 @@ async fn hand_in(
     if team.policy.plans == PlanJudge::Auto {
         let mode = lead_mode(team);
         change_mode(team, agent, mode).await;
-        agent.notice(Level::Info, format!("The plan of {} is approved as all are.", member.name));
+        agent
+            .notice(Level::Info, format!("The plan of {} is approved automatically.", member.name));
         let mode = mode_name(mode);
         return Output::text(format!("Your plan is approved. You are in mode `{mode}` now."));
     }
@@ -447,7 +448,7 @@ pub async fn answer_of_lead(
         let waits = roll.member(to).is_none_or(asks);
         let is_theirs = request.is_some_and(|request| request.from == *to);
         if !is_theirs || !waits || is_answered(team, roll, to, id).await? {
-            return Err(format!("{to} waits for no answer to `{id}`"));
+            return Err(format!("{to} is not waiting for an answer to `{id}`"));
         }
         respond(team, roll, to, id, answer).await
     };

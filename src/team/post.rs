@@ -6,7 +6,9 @@
 //! the receiver's transcript.
 
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use tokio::sync::{Notify, watch};
 
@@ -17,7 +19,7 @@ use crate::protocol::message::{Body, Message};
 use crate::protocol::team::Team;
 use crate::protocol::time::Stamp;
 use crate::store::journal::Journal;
-use crate::store::mailbox::{Which, color_of, stamp};
+use crate::store::mailbox::{Mailbox, Sent, Which, color_of, stamp};
 use crate::store::watch::{Change, Changes, InboxStem, Pace, Watch};
 use crate::store::{Store, StoreError};
 
@@ -26,8 +28,10 @@ pub struct Post {
     journal: Arc<Journal>,
     pub team: TeamDir,
     trays: Mutex<HashMap<InboxStem, Arc<Tray>>>,
-    /// Counts the changes of the task list.
+    /// Counts the reasons to offer tasks: the list changed, or somebody became free.
     tasks: watch::Sender<u64>,
+    /// The task list is not what it was when it was looked at last.
+    list_changed: AtomicBool,
     /// Counts everything that moves: whoever looks twice and sees the same number saw one state.
     moves: watch::Sender<u64>,
     /// The team is gone, or its session ends: whoever works for it ends, too.
@@ -38,12 +42,16 @@ pub struct Post {
 #[derive(Debug, Default)]
 pub struct Tray {
     state: Mutex<TrayState>,
+    /// Held from a write of the inbox to the push behind it, so that pushes keep its order.
+    order: Mutex<()>,
     bell: Notify,
 }
 
 #[derive(Debug, Default)]
 struct TrayState {
     new: Vec<Message>,
+    /// When the message was sent that was pushed last.
+    newest: Option<Stamp>,
     /// Another process may have written: the file must be read.
     look: bool,
     /// The reader is putting what it took into its queue.
@@ -62,6 +70,10 @@ struct TrayState {
 
 /// As many marked messages are remembered, and as many wait in a tray; the rest is in the file.
 const MOST: usize = 1024;
+
+/// How much longer than a mark took the next one of the same inbox waits.
+const REST: u32 = 9;
+const LONGEST_REST: Duration = Duration::from_millis(100);
 
 impl TrayState {
     fn are_marked(&mut self, ids: HashSet<MessageId>) {
@@ -129,6 +141,15 @@ impl Tray {
         self.state().known.remove(id);
     }
 
+    /// Whether all of these were pushed, or have come in before.
+    fn has_all(&self, ids: &[MessageId]) -> bool {
+        let state = self.state();
+        ids.iter().all(|id| {
+            let came = state.known.contains(id) || state.earlier.contains(id);
+            came || state.new.iter().any(|message| message.id() == *id)
+        })
+    }
+
     /// Has the reader look at its inbox.
     pub fn look(&self) {
         self.state().look = true;
@@ -157,6 +178,7 @@ impl Post {
             team: team.clone(),
             trays: Mutex::default(),
             tasks: watch::Sender::new(0),
+            list_changed: AtomicBool::new(true),
             moves,
             closed: Stop::new(),
         });
@@ -172,8 +194,8 @@ impl Post {
 
     fn heed(&self, change: &Change) {
         match change {
-            Change::MailArrived { team, inbox, .. } if *team == self.team => {
-                if let Some(tray) = self.trays().get(inbox) {
+            Change::MailArrived { team, inbox, new, .. } if *team == self.team => {
+                if let Some(tray) = self.trays().get(inbox).filter(|tray| !tray.has_all(new)) {
                     tray.look();
                 }
                 self.moved();
@@ -224,9 +246,7 @@ impl Post {
     ) -> Result<Message, StoreError> {
         let color = color_of(roster, from);
         let message = Message::new(from, words, stamp()).summary(summary).color(color);
-        let sent = self.store.mail(&self.team).send_plain_among(roster, to, message)?;
-        self.sent(by, to, &sent);
-        Ok(sent)
+        self.deliver(by, to, |mail| mail.send_plain_among(roster, to, message))
     }
 
     /// Sends a message of the protocol, which only a runtime may.
@@ -248,9 +268,23 @@ impl Post {
         let roster = self.roster()?;
         let color = if colored { color_of(&roster, from) } else { None };
         let message = Message::with_body(from, body, at).color(color);
-        let sent = self.store.mail(&self.team).send_typed_among(&roster, to, message)?;
-        self.sent(by, to, &sent);
-        Ok(sent)
+        self.deliver(by, to, |mail| mail.send_typed_among(&roster, to, message))
+    }
+
+    /// Writes a message, then tells everyone who should know of it.
+    fn deliver(
+        &self,
+        by: &AgentId,
+        to: &AgentName,
+        write: impl FnOnce(&Mailbox<'_>) -> Result<Sent, StoreError>,
+    ) -> Result<Message, StoreError> {
+        let tray = self.trays().get(&InboxStem::of(to)).cloned();
+        let order = tray.as_ref().map(|tray| tray.order.lock());
+        let Sent { message, behind } = write(&self.store.mail(&self.team))?;
+        self.journal.emit(Some(by), Fact::MailSent { to: to.clone(), message: message.clone() });
+        self.announce(to, &message, behind);
+        drop(order);
+        Ok(message)
     }
 
     /// Who is in the team now. Blocks.
@@ -258,21 +292,18 @@ impl Post {
         self.store.rosters().team(&self.team)
     }
 
-    /// Tells everyone who should know of a message that is on disk.
-    fn sent(&self, by: &AgentId, to: &AgentName, message: &Message) {
-        self.journal.emit(Some(by), Fact::MailSent { to: to.clone(), message: message.clone() });
-        self.announce(to, message);
-    }
-
-    /// Wakes the receiver of a message that is on disk.
-    pub fn announce(&self, to: &AgentName, message: &Message) {
+    /// Wakes the receiver of a message that is on disk, behind the one that was sent at that time.
+    pub fn announce(&self, to: &AgentName, message: &Message, behind: Option<Stamp>) {
         if let Some(tray) = self.trays().get(&InboxStem::of(to)) {
             let mut state = tray.state();
-            match state.new.len() < MOST {
+            // What another process wrote in between comes first. It is in the file, and is found
+            // there, as is what is too much.
+            let follows = behind.is_some() && behind == state.newest;
+            match follows && state.new.len() < MOST {
                 true => state.new.push(message.clone()),
-                // It is in the file, and is found there.
                 false => state.look = true,
             }
+            state.newest = Stamp::parse(&message.timestamp);
             drop(state);
             tray.bell.notify_one();
         }
@@ -284,8 +315,8 @@ impl Post {
         self.store.mail(&self.team).unread(name)
     }
 
-    /// Marks what stands in the receiver's transcript. One thread at a time does it for one inbox,
-    /// and takes along what came meanwhile.
+    /// Marks what stands in the receiver's transcript. One task at a time does it for one inbox,
+    /// and takes along what came meanwhile: every mark writes the whole inbox.
     pub fn mark(self: &Arc<Self>, name: &AgentName, mail: Vec<MessageId>) {
         let tray = self.tray(name);
         {
@@ -299,11 +330,10 @@ impl Post {
                 return;
             }
         }
-        let (post, name) = (Arc::clone(self), name.clone());
-        tokio::task::spawn_blocking(move || post.mark_all(&name, &tray));
+        tokio::spawn(Arc::clone(self).mark_all(name.clone(), tray));
     }
 
-    fn mark_all(&self, name: &AgentName, tray: &Tray) {
+    async fn mark_all(self: Arc<Self>, name: AgentName, tray: Arc<Tray>) {
         loop {
             let these = {
                 let mut state = tray.state();
@@ -313,16 +343,29 @@ impl Post {
                 }
                 std::mem::take(&mut state.unmarked)
             };
-            let marked = self.store.mail(&self.team).mark_read(name, &Which::These(&these));
-            match marked {
-                Ok(_) => tray.state().are_marked(these),
-                // They stand in the transcript, so they are not delivered again.
-                Err(error) => {
-                    tracing::warn!(%error, agent = %name, "mail could not be marked as read");
-                }
+            let since = Instant::now();
+            let (post, own, inbox) = (Arc::clone(&self), name.clone(), Arc::clone(&tray));
+            let marked = tokio::task::spawn_blocking(move || post.mark_these(&own, &inbox, these));
+            if marked.await.is_err() {
+                tray.state().marking = false;
+                break;
+            }
+            if !tray.state().unmarked.is_empty() {
+                let rest = (since.elapsed() * REST).min(LONGEST_REST);
+                self.closed.run_until_cancelled(tokio::time::sleep(rest)).await;
             }
         }
         self.moved();
+    }
+
+    fn mark_these(&self, name: &AgentName, tray: &Tray, these: HashSet<MessageId>) {
+        match self.store.mail(&self.team).mark_read(name, &Which::These(&these)) {
+            Ok(_) => tray.state().are_marked(these),
+            // They stand in the transcript, so they are not delivered again.
+            Err(error) => {
+                tracing::warn!(%error, agent = %name, "mail could not be marked as read");
+            }
+        }
     }
 
     /// Whether all that was delivered is marked.
@@ -330,9 +373,26 @@ impl Post {
         self.trays().values().all(|tray| !tray.state().marking)
     }
 
+    /// The task list changed, and free teammates are to be offered what it holds.
     pub fn tasks_changed(&self) {
+        self.list_unseen();
+        self.offer_again();
+    }
+
+    /// Free teammates are to be offered what the list holds, though it did not change.
+    pub fn offer_again(&self) {
         self.tasks.send_modify(|count| *count += 1);
         self.moved();
+    }
+
+    /// Nobody has looked at the list as it is now.
+    pub fn list_unseen(&self) {
+        self.list_changed.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether the list changed since this was asked last.
+    pub fn take_list_changed(&self) -> bool {
+        self.list_changed.swap(false, Ordering::SeqCst)
     }
 
     pub fn tasks(&self) -> watch::Receiver<u64> {

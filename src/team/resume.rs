@@ -82,7 +82,7 @@ pub async fn take_up(team: &Team, lead: &Arc<Agent>) -> Result<(), String> {
         }
     };
     if roster.lead_session_id.as_deref() != Some(office.session.as_str()) {
-        let text = format!("The team `{}` has another lead by now.", roster.name);
+        let text = format!("The team `{}` now has another lead.", roster.name);
         lead.notice(Level::Warning, text);
         return Ok(());
     }
@@ -120,7 +120,7 @@ pub async fn take_up(team: &Team, lead: &Arc<Agent>) -> Result<(), String> {
     withdraw(team, |asker| asker.team == *roll.name.as_str() && !there(asker)).await;
     if !told.is_empty() {
         let text =
-            format!("The team `{}` was interrupted and goes on: {}.", roll.name, told.join("; "));
+            format!("The team `{}` was interrupted and continues: {}.", roll.name, told.join("; "));
         lead.notice(Level::Info, text.clone());
         lead.queue.push(When::Later, "system", format!("[{text}]"));
     }
@@ -239,8 +239,7 @@ async fn reborn(
         let known = office.definitions.read().unwrap_or_else(std::sync::PoisonError::into_inner);
         known.get(&kind).cloned()
     };
-    let definition =
-        definition.ok_or_else(|| format!("its type `{kind}` is not there any more"))?;
+    let definition = definition.ok_or_else(|| format!("its type `{kind}` no longer exists"))?;
     let brain = match past.text("model") {
         Some(model) => office.brains.named(&model).map_err(|error| error.to_string())?,
         None => lead.brain(),
@@ -301,7 +300,7 @@ pub async fn again(
         return Err(why);
     }
     let words = match wish.prompt.trim() {
-        "" => "Go on where you were.",
+        "" => "Continue where you left off.",
         words => words,
     };
     let me = AgentId::new(&entry.name, &roll.name);

@@ -91,7 +91,7 @@ impl Roll {
             free.push_back(name.clone());
         }
         drop(free);
-        self.post.tasks_changed();
+        self.post.offer_again();
     }
 
     pub fn no_longer_free(&self, name: &AgentName) {

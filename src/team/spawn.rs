@@ -86,7 +86,7 @@ fn wake_failed(team: &Team, wish: &Wish) -> Option<Output> {
     }
     let id = &member.agent.cx.me;
     Some(Output::text(format!(
-        "{name} had failed and goes on from its transcript.\nagent_id: {id}"
+        "{name} had failed and continues from its transcript.\nagent_id: {id}"
     )))
 }
 
@@ -178,7 +178,7 @@ pub async fn by_user(team: &Team, wish: &Wish) -> Result<(), String> {
     let name = name.map_err(|error| error.to_string())?;
     if let Some(roll) = team.roll() {
         let words = match wish.prompt.trim() {
-            "" => "Go on where you were.",
+            "" => "Continue where you left off.",
             words => words,
         };
         let mut moves = roll.post.moves();
@@ -398,13 +398,16 @@ pub fn begin(
     agent.tell_of_gear();
     agent.tell(Fact::MemberJoined { member: Box::new(entry.clone()) });
     if let Err(error) = write_meta(team, &agent, entry, tree.as_ref()) {
-        agent.notice(Level::Warning, format!("It cannot be continued later: {error}"));
+        agent.notice(Level::Warning, format!("It cannot be resumed later: {error}"));
     }
     let mut talk = start.talk;
     let due = start.first.is_some();
     if let Some(first) = start.first {
         if let Err(error) = agent.recorder.heard(&first, false, &[]) {
-            agent.notice(Level::Error, format!("The prompt is not in the transcript: {error}"));
+            agent.notice(
+                Level::Error,
+                format!("The prompt could not be written to the transcript: {error}"),
+            );
         }
         let from = "team-lead".to_owned();
         agent.tell(Fact::Heard { from, message: first.clone(), queued: vec![] });

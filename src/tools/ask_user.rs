@@ -176,7 +176,7 @@ fn answer(questions: &[Words], verdict: Verdict) -> Output {
             "The user did not answer the questions one by one, but says: {remark}"
         )),
         Verdict::Deny { why: None } | Verdict::Allow { remark: None, .. } => Output::failed(
-            "The user did not answer. Go on with what seems best and say what you assumed, or stop \
+            "The user did not answer. Continue with what seems best and say what you assumed, or stop \
              if you cannot.",
         ),
         Verdict::Withdrawn { why } => Output::failed(format!("The user did not answer: {why}.")),

@@ -190,7 +190,7 @@ async fn attend(cx: &ToolContext, call: &Call, started: Started, limit: Duration
     match front {
         Ok(Front::Ended(outcome)) => ended(cx, call, *outcome, limit),
         Ok(Front::Moved) => moved(&job),
-        Err(_) => Output::failed("The command was lost; this is a mistake in Quarterdeck."),
+        Err(_) => Output::failed("The command was lost; this is a bug in Quarterdeck."),
     }
 }
 

@@ -19,6 +19,7 @@ use crate::protocol::ask::{Judge, Verdict};
 use crate::protocol::content::{Block, Content};
 use crate::protocol::event::{Event, Fact};
 use crate::protocol::ids::AgentId;
+use crate::protocol::op::Mode;
 use crate::store::files;
 
 /// What a model wants done.
@@ -59,6 +60,18 @@ struct Admitted {
 /// Uses a tool, if it may be used. Whatever happens, there is an output to answer the model with,
 /// and the last `Decided` before `ToolStarted` says why it ran.
 pub async fn call(cx: &ToolContext, tools: &ToolSet, wanted: Use, stop: &Stop) -> Output {
+    call_doubted(cx, tools, wanted, None, stop).await
+}
+
+/// The same for a use that somebody must be asked about, if there is a doubt, even where the
+/// rules allow it.
+pub async fn call_doubted(
+    cx: &ToolContext,
+    tools: &ToolSet,
+    wanted: Use,
+    doubt: Option<String>,
+    stop: &Stop,
+) -> Output {
     let Some(tool) = tools.get(&wanted.tool) else {
         return Output::failed(refuse(cx, &wanted, tools.missing(&wanted.tool)));
     };
@@ -66,7 +79,7 @@ pub async fn call(cx: &ToolContext, tools: &ToolSet, wanted: Use, stop: &Stop) -
     if cx.crew.has_begun(&cx.me, &wanted.id) {
         return go_on(cx, tool, wanted, stop).await;
     }
-    match admit(cx, tool, &wanted, stop).await {
+    match admit(cx, tool, &wanted, doubt, stop).await {
         Ok(admitted) => run(cx, tool, admitted).await,
         Err(refusal) => Output::failed(refusal),
     }
@@ -77,18 +90,33 @@ async fn admit(
     cx: &ToolContext,
     tool: &dyn Tool,
     wanted: &Use,
+    doubt: Option<String>,
     stop: &Stop,
 ) -> Result<Admitted, String> {
     let access = tool.access(cx, &wanted.input).map_err(|bad| refuse(cx, wanted, bad.0))?;
     let view = cx.view();
     let name = tool.spec().name.as_ref();
-    let decision = decide(&view, name, &wanted.input, &access);
+    let decision = doubted(decide(&view, name, &wanted.input, &access), view.mode, doubt);
     tell(cx, wanted, &decision);
     let call = Call { id: wanted.id.clone(), stop: stop.clone(), access, view };
     match decision {
         Decision::Allow { .. } => Ok(Admitted { call, input: wanted.input.clone(), remark: None }),
         Decision::Deny { why } => Err(format!("Not allowed: {why}.")),
         Decision::Ask { why, suggestions } => ask(cx, tool, wanted, call, &why, &suggestions).await,
+    }
+}
+
+/// What the rules allow is asked about where there is a doubt.
+fn doubted(decision: Decision, mode: Mode, doubt: Option<String>) -> Decision {
+    match (decision, doubt) {
+        (Decision::Allow { .. }, Some(what)) => {
+            let why = Why::Hook { what };
+            match mode == Mode::DontAsk {
+                true => Decision::Deny { why: Why::Mode { mode, instead: why.to_string() } },
+                false => Decision::Ask { why, suggestions: Vec::new() },
+            }
+        }
+        (decision, _) => decision,
     }
 }
 
@@ -113,9 +141,10 @@ async fn ask(
         at: files::now(),
     };
     let ask = question(&asker, &call.view, why, suggestions);
+    let is_doubted = matches!(why, Why::Hook { .. });
     let covered = || match decide(&cx.view(), name, &wanted.input, &call.access) {
-        Decision::Allow { why } => Some(why.to_string()),
-        Decision::Deny { .. } | Decision::Ask { .. } => None,
+        Decision::Allow { why } if !is_doubted => Some(why.to_string()),
+        Decision::Allow { .. } | Decision::Deny { .. } | Decision::Ask { .. } => None,
     };
     let settled = cx.desk.put(ask, &covered, cx.view.clone(), &call.stop).await;
     tell_settled(cx, wanted, &settled);
@@ -178,7 +207,7 @@ fn tell_settled(cx: &ToolContext, wanted: &Use, settled: &Settled) {
     };
     let (decision, reason, grant) = match &settled.verdict {
         Verdict::Allow { input, grant, .. } => {
-            let changed = if input.is_some() { ", with another input" } else { "" };
+            let changed = if input.is_some() { ", with a changed input" } else { "" };
             ("allow", format!("allowed by {who}{changed}"), grant.as_ref())
         }
         Verdict::Deny { why: Some(why) } => ("deny", format!("denied by {who}: {why}"), None),
@@ -254,9 +283,10 @@ async fn carry_out(
     // What is not on disk as started would run again after a crash.
     let mut output = match cx.journal.trouble().filter(|trouble| trouble.waiting > 0) {
         None => run_caught(cx, tool, &call, input).await,
-        Some(trouble) => {
-            Output::failed(format!("Did not run: the journal takes nothing ({}).", trouble.reason))
-        }
+        Some(trouble) => Output::failed(format!(
+            "Did not run: the journal cannot be written ({}).",
+            trouble.reason
+        )),
     };
     let ended = Fact::ToolEnded {
         use_id: call.id.clone(),
@@ -276,7 +306,7 @@ async fn run_caught(cx: &ToolContext, tool: &dyn Tool, call: &Call, input: Value
     let ran = AssertUnwindSafe(tool.run(cx, call, input)).catch_unwind().await;
     ran.unwrap_or_else(|_| {
         tracing::error!(tool = %tool.spec().name, "a tool panicked");
-        Output::failed("The tool itself failed; this is a mistake in Quarterdeck. See the log.")
+        Output::failed("The tool itself failed; this is a bug in Quarterdeck. See the log.")
     })
 }
 

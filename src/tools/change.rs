@@ -104,7 +104,7 @@ impl Told {
         let mut diff = String::from_utf8_lossy(&kept.bytes).into_owned();
         if written.is_err() {
             diff.truncate(diff.rfind('\n').map_or(0, |end| end + 1));
-            diff.push_str("… the diff goes on\n");
+            diff.push_str("… the diff continues\n");
         }
         Self { diff, added, removed }
     }
@@ -149,7 +149,7 @@ pub fn snippet(versions: &Versions<'_>, first: usize, last: usize) -> String {
         push_line(&mut lines, at + 1, &text_file::shown(line, versions.encoding));
     }
     if to < last {
-        lines.push_str("… the change goes on\n");
+        lines.push_str("… the change continues\n");
     }
     lines
 }

@@ -112,7 +112,7 @@ async fn run(cx: &ToolContext, call: &Call, plan: Plan, name: &str) -> Output {
     match found.await {
         Ok((_, tally, _)) if call.stop.is_cancelled() => interrupted(&tally),
         Ok((newest, tally, hint)) => answer(cx, name, &newest, &tally, hint),
-        Err(_) => Output::failed("The search failed; this is a mistake in Quarterdeck."),
+        Err(_) => Output::failed("The search failed; this is a bug in Quarterdeck."),
     }
 }
 

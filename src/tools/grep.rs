@@ -181,7 +181,7 @@ async fn run(cx: &ToolContext, call: &Call, plan: Plan, name: &str) -> Output {
     match found.await {
         Ok(found) if call.stop.is_cancelled() => interrupted(&found.tally),
         Ok(found) => answer(cx, name, mode, has_context, &found),
-        Err(_) => Output::failed("The search failed; this is a mistake in Quarterdeck."),
+        Err(_) => Output::failed("The search failed; this is a bug in Quarterdeck."),
     }
 }
 

@@ -225,7 +225,7 @@ impl Job {
             Some(total) if last >= total => Some(format!("Lines {first} to {last}, the end.")),
             Some(total) => {
                 let next = last + 1;
-                Some(format!("Lines {first} to {last} of {total}. Go on with offset {next}."))
+                Some(format!("Lines {first} to {last} of {total}. Continue with offset {next}."))
             }
             None => Some(format!("Lines {first} to {last} of a large file.")),
         };

@@ -78,7 +78,7 @@ fn commits(git: &Git<'_>, worktree: &Worktree) -> Result<u64, WorktreeError> {
     let count = git.text(&args)?;
     count.parse().map_err(|_| WorktreeError::Git {
         command: "rev-list --count".to_owned(),
-        said: format!("`{count}` is no number"),
+        said: format!("`{count}` is not a number"),
     })
 }
 

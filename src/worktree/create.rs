@@ -179,7 +179,7 @@ impl Maker<'_> {
         }
         self.run_add(&[place, branch.as_ref()], path)?;
         let warning = format!(
-            "the branch {branch} was there with commits of its own; the work goes on from them"
+            "the branch {branch} already had commits of its own; the work continues from them"
         );
         Ok((self.base_of(path, branch), Some(warning)))
     }

@@ -16,7 +16,7 @@ pub enum WorktreeError {
     NoCommit { repo: PathBuf },
     #[error("the branch {branch} is checked out in {}; take another name, or remove that worktree", path.display())]
     BranchElsewhere { branch: String, path: PathBuf },
-    #[error("{} is there already and is no worktree of this repository; move it away, or take another name", path.display())]
+    #[error("{} already exists and is not a worktree of this repository; move it away, or take another name", path.display())]
     Taken { path: PathBuf },
     #[error("the worktree {} cannot be read ({said}); try `git worktree repair`, or move it away", path.display())]
     Broken { path: PathBuf, said: String },
@@ -32,7 +32,7 @@ pub enum WorktreeError {
     AllInUse { slug: String, last: usize },
     #[error("{} is in use by a running agent; stop it first", path.display())]
     InUse { path: PathBuf },
-    #[error("{} is no worktree of its own: git works in {} there", path.display(), top.display())]
+    #[error("{} is not a worktree of its own: git works in {} there", path.display(), top.display())]
     NotIsolated { path: PathBuf, top: PathBuf },
     #[error("`git {command}` took longer than {} s and was stopped; see whether a hook of the repository waits for something", limit.as_secs_f64())]
     TooSlow { command: String, limit: Duration },

@@ -17,7 +17,7 @@ pub fn make(site: &Site, path: &Path, names: &[PathBuf]) -> Vec<String> {
 
 fn make_one(site: &Site, path: &Path, name: &Path) -> Result<(), String> {
     if !is_plain_relative(name) {
-        return Err(format!("{} is not linked: it leads out of the tree", name.display()));
+        return Err(format!("{} is not linked: it points outside the tree", name.display()));
     }
     let (source, target) = (site.root.join(name), path.join(name));
     if !source.exists() || fs::symlink_metadata(&target).is_ok() {

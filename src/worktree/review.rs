@@ -36,7 +36,7 @@ pub fn diff(dir: &Path, main: &Path) -> Result<String, WorktreeError> {
     let mut text = git.text(&[DIFF.as_slice(), &[&base, "--"]].concat())?;
     let unknown = git.text(&["ls-files", "--others", "--exclude-standard"])?;
     for name in unknown.lines() {
-        text.push_str(&format!("\nnot in git: {name}"));
+        text.push_str(&format!("\nuntracked: {name}"));
     }
     Ok(text.trim_matches('\n').to_owned())
 }

@@ -93,7 +93,7 @@ fn problems_are_on_stderr_and_only_a_missing_name_is_a_failure() {
     let file = shelf.put("repo/.claude/agents/r.md", "---\nname: r\nmaxTurns: x\n---\n");
     let listed = run(&shelf, &["agents", "list"]).ok();
     let expected = format!(
-        "{0}:2:1: error: there is no `description`\n\
+        "{0}:2:1: error: `description` is missing\n\
          {0}:3:11: error: `maxTurns` must be a whole number above 0\n",
         file.display()
     );

@@ -156,10 +156,10 @@ fn mistakes_are_named_with_their_line_and_what_was_expected() {
         (
             "tools: {Read: true}",
             "4:8",
-            "`tools` must be a list or words with commas, not a mapping",
+            "`tools` must be a list, or words separated by commas, not a mapping",
         ),
         ("tools:", "4:1", "`tools` has no value (write [] for no tools at all"),
-        ("skills: [a, [b]]", "4:13", "each of `skills` must be text, not a list"),
+        ("skills: [a, [b]]", "4:13", "every entry of `skills` must be text, not a list"),
         ("model: 4", "4:8", "`model` must be text, not a number (put it in quotes)"),
         ("effort: hihg", "4:9", "`effort` cannot be `hihg` (did you mean `high`?)"),
         ("effort: 0", "4:9", "`effort` must be a whole number above 0"),
@@ -168,19 +168,19 @@ fn mistakes_are_named_with_their_line_and_what_was_expected() {
         (
             "isolation: chroot",
             "4:12",
-            "`isolation` cannot be `chroot` (known are worktree, remote)",
+            "`isolation` cannot be `chroot` (known ones: worktree, remote)",
         ),
         ("maxTurns: -1", "4:11", "`maxTurns` must be a whole number above 0"),
         ("maxTurns: 1.5", "4:11", "`maxTurns` must be a whole number above 0"),
         (
             "memory: everywhere",
             "4:9",
-            "`memory` cannot be `everywhere` (known are user, project, local)",
+            "`memory` cannot be `everywhere` (known ones: user, project, local)",
         ),
-        ("mcpServers: [7]", "4:14", "each of `mcpServers` must be a name"),
+        ("mcpServers: [7]", "4:14", "every entry of `mcpServers` must be a name"),
         ("mcpServers: {a: b}", "4:17", "the settings of the server `a` must be a mapping"),
         ("hooks: [Stop]", "4:8", "`hooks` must be a mapping of events, not a list"),
-        ("hooks: {Stop: x}", "4:15", "the hooks for `Stop` make no sense"),
+        ("hooks: {Stop: x}", "4:15", "the hooks for `Stop` cannot be read"),
         (
             "hooks:\n  Stop: []\n  PreToolUse: [{ matcher: '(', hooks: [] }]",
             "6:15",
@@ -209,10 +209,10 @@ fn what_is_missing_is_named_and_all_mistakes_at_once() {
         ("---\nname: a\n", "1:1: error: the front matter never ends"),
         ("---\n---\nbody", "1:1: error: the front matter is empty"),
         ("---\n- a\n---\n", "2:1: error: a definition must be a mapping, not a list"),
-        ("---\nname: a\n---\n", "2:1: error: there is no `description`"),
-        ("---\ndescription: d\n---\n", "2:1: error: there is no `name`"),
+        ("---\nname: a\n---\n", "2:1: error: `description` is missing"),
+        ("---\ndescription: d\n---\n", "2:1: error: `name` is missing"),
         ("---\nname: ''\ndescription: d\n---\n", "2:7: error: `name` is empty"),
-        ("---\nname: a b\ndescription: d\n---\n", "2:7: error: `a b` cannot be a name"),
+        ("---\nname: a b\ndescription: d\n---\n", "2:7: error: `a b` is not a valid name"),
         ("---\nname: a\ndescription: [d]\n---\n", "3:14: error: `description` must be text"),
     ];
     for (text, expected) in cases {
@@ -237,9 +237,9 @@ fn an_unknown_field_colour_or_hook_is_a_warning_only() {
     assert_eq!(read.definitions.len(), 1);
     let said: Vec<String> = read.problems.iter().map(ToString::to_string).collect();
     assert_eq!(said.len(), 3, "{said:?}");
-    assert!(said[2].contains("6:9: warning: hooks for `Dusk` do not run here"), "{said:?}");
-    assert!(said[0].contains("4:1: warning: no field is called `tool` (did you mean `tools`?)"));
-    assert!(said[1].contains("5:8: warning: no colour is called `mauve`"), "{said:?}");
+    assert!(said[2].contains("6:9: warning: hooks for `Dusk` are not supported"), "{said:?}");
+    assert!(said[0].contains("4:1: warning: unknown field `tool` (did you mean `tools`?)"));
+    assert!(said[1].contains("5:8: warning: unknown colour `mauve`"), "{said:?}");
 }
 
 #[test]
@@ -255,9 +255,9 @@ fn the_command_line_gives_agents_as_json() {
     assert_eq!((one.max_turns, one.background), (Some(3), true));
     assert_eq!((&one.source, read.definitions.len()), (&Source::CommandLine, 1));
     let said: Vec<String> = read.problems.iter().map(ToString::to_string).collect();
-    assert_eq!(said[0], "--agents: error: agent `two`: there is no `prompt`");
+    assert_eq!(said[0], "--agents: error: agent `two`: `prompt` is missing");
     assert!(said[1].starts_with("--agents: error: agent `three`: a definition must be a mapping"));
-    for (text, what) in [("[]", "must be an object"), ("{", "not JSON")] {
+    for (text, what) in [("[]", "expected an object"), ("{", "not JSON")] {
         let said = read_json(text).problems[0].to_string();
         assert!(said.contains(what), "{said}");
     }

@@ -39,7 +39,7 @@ fn settings_are_shown_with_the_file_that_says_them() {
     assert_eq!(of("model"), ("haiku".into(), local.display().to_string()));
     assert_eq!(of("compactAt"), (0.5.into(), own.display().to_string()));
     assert_eq!(of("shutdownAfter"), (serde_json::Value::Null, String::new()));
-    let slip = ":3:3: nothing reads `stalledAfer` (did you mean `stalledAfter`?)";
+    let slip = ":3:3: unknown setting `stalledAfer` (did you mean `stalledAfter`?)";
     assert!(ran.stderr.contains(&format!("{}{slip}", local.display())), "{}", ran.stderr);
     let shown = run(&deck, &["config", "show"], None).ok().stdout;
     assert!(shown.contains("shutdownAfter") && shown.contains("60"), "{shown}");
@@ -54,7 +54,7 @@ fn a_wrong_value_is_named_with_file_and_line() {
     fs::create_dir_all(root.join(".quarterdeck")).unwrap();
     let file = root.join(".quarterdeck/settings.json");
     for (text, words) in [
-        ("{\n  \"compactAt\": 7\n}", "`compactAt` is a share between 0.1 and 1 at line 2"),
+        ("{\n  \"compactAt\": 7\n}", "`compactAt` must be between 0.1 and 1 at line 2"),
         ("{\n\n  \"model\": 7\n}", "line 3"),
         ("{\n  \"model\": \"opus\",,\n}", "line 2"),
     ] {
@@ -73,7 +73,7 @@ fn editing_makes_the_file_and_checks_it() {
     assert_eq!(none.code, 1, "{none:?}");
     assert!(none.stderr.contains("set $EDITOR"), "{none:?}");
     let good = run(&deck, &["config", "edit"], Some("true"));
-    assert!(good.ok().stdout.contains("is good"));
+    assert!(good.ok().stdout.contains("is valid"));
     assert!(file.is_file());
     let script = deck.home().parent().unwrap().join("spoil");
     fs::write(&script, "echo '{\"compactAt\": 9}' > \"$1\"").unwrap();

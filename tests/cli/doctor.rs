@@ -10,6 +10,7 @@ use std::time::{Duration, SystemTime};
 use serde_json::{Value, json};
 
 use crate::support::deck::Deck;
+use crate::support::say;
 
 const SESSION: &str = "0b5f1d1e-6a55-4d55-9c6b-1f6a3c0c9a10";
 
@@ -59,6 +60,7 @@ impl Ward {
         command.env("XDG_CONFIG_HOME", self.root.join("user/config"));
         command.env("TMPDIR", self.root.join("tmp")).env("ANTHROPIC_API_KEY", "sk-never-shown");
         command.env_remove("TMUX").env_remove("QUARTERDECK_MODEL");
+        command.env("TMUX_TMPDIR", self.root.join("tmp"));
         let ran = command.stdin(Stdio::null()).output().unwrap();
         let told = String::from_utf8(ran.stdout).unwrap();
         assert!(!told.contains("sk-never-shown"), "{told}");
@@ -183,21 +185,21 @@ const PLANTS: &[Plant] = &[
         true,
     ),
     (
-        "tasks/ghosts holds tasks of a team that is gone",
+        "tasks/ghosts holds the tasks of a team that no longer exists",
         |ward| {
             ward.write("tasks/ghosts/1.json", "{\"id\": \"1\", \"subject\": \"s\"}");
         },
         true,
     ),
     (
-        "eve@t counts as working",
+        "eve@t is marked as working",
         |ward| {
             ward.patch(&ward.deck.config(), |team| team["members"][2]["isActive"] = json!(true));
         },
         false,
     ),
     (
-        "task #2 of `t` is in progress, but nobody's",
+        "task #2 of `t` is in progress, but has no owner",
         |ward| {
             ward.write(
                 "tasks/t/2.json",
@@ -207,14 +209,14 @@ const PLANTS: &[Plant] = &[
         false,
     ),
     (
-        "zoe is gone, but task #3",
+        "zoe is gone, but still owns task #3",
         |ward| {
             ward.write("tasks/t/3.json", "{\"id\": \"3\", \"subject\": \"s\", \"owner\": \"zoe\", \"status\": \"in_progress\"}");
         },
         false,
     ),
     (
-        "worktrees/left is left, and nothing was done in it",
+        "worktrees/left is left over, without changes",
         |ward| {
             ward.git(&[
                 "worktree",
@@ -235,7 +237,7 @@ const PLANTS: &[Plant] = &[
         false,
     ),
     (
-        "quarterdeck-demo-old is left of a rehearsal",
+        "quarterdeck-demo-old is left over from a rehearsal",
         |ward| {
             let dir = ward.root.join("tmp/quarterdeck-demo-old");
             fs::create_dir_all(dir.join("stock")).unwrap();
@@ -254,7 +256,7 @@ const PLANTS: &[Plant] = &[
     ),
     // The last: making a team clears such a thing away.
     (
-        ".gone.deleted-1000 is what is left of `gone`",
+        ".gone.deleted-1000 is left over from `gone`",
         |ward| {
             ward.write("teams/.gone.deleted-1000/config.json", "{}");
         },
@@ -321,4 +323,64 @@ fn a_worktree_with_work_in_it_stays() {
     assert_eq!((code, problems(&told)), (0, Vec::new()));
     assert!(told.to_string().contains("holds work"), "{told:#}");
     assert!(work.exists());
+}
+
+/// A server of tmux for one test, which ends with it.
+struct Tmux<'a>(&'a Ward);
+
+impl Tmux<'_> {
+    fn run(&self, args: &[&str]) -> String {
+        let mut command = Command::new("tmux");
+        command.args(["-f", "/dev/null"]).args(args).env_remove("TMUX");
+        let ran = command.env("TMUX_TMPDIR", self.0.root.join("tmp")).output().unwrap();
+        String::from_utf8(ran.stdout).unwrap().trim().to_owned()
+    }
+
+    /// A new pane with this command; its id.
+    fn pane(&self, command: &str) -> String {
+        self.run(&["new-session", "-d", "-P", "-F", "#{pane_id}", command])
+    }
+
+    fn panes(&self) -> Vec<String> {
+        let listed = self.run(&["list-panes", "-a", "-F", "#{pane_id}"]);
+        listed.lines().map(str::to_owned).collect()
+    }
+}
+
+impl Drop for Tmux<'_> {
+    fn drop(&mut self) {
+        self.run(&["kill-server"]);
+    }
+}
+
+#[test]
+fn a_pane_that_a_member_left_open_is_closed_on_request_and_no_other() {
+    if Command::new("tmux").arg("-V").output().is_err() {
+        return say("left out: needs tmux");
+    }
+    let ward = Ward::new();
+    ward.rest();
+    let tmux = Tmux(&ward);
+    let ours = tmux.pane("sleep 1000; : --agent-id eve@t");
+    let other = tmux.pane("sleep 1000");
+    // Ids are given again after a restart of tmux: bob's is somebody else's by now.
+    ward.patch(&ward.deck.config(), |team| {
+        let members = team["members"].as_array_mut().unwrap();
+        for member in members {
+            match member["name"].as_str() {
+                Some("eve") => member["tmuxPaneId"] = json!(ours),
+                Some("bob") => member["tmuxPaneId"] = json!(other),
+                Some(_) | None => {}
+            }
+        }
+    });
+    let (code, told) = ward.doctor(&[]);
+    let found = format!("pane {ours} of eve@t is still open");
+    assert_eq!((code, problems(&told)), (1, vec![found]));
+    // Somebody may still want to read what is in it.
+    ward.doctor(&["--fix"]);
+    assert_eq!(tmux.panes(), [ours.clone(), other.clone()]);
+    let (code, told) = ward.doctor(&["--fix", "--yes"]);
+    assert_eq!(code, 0, "{told:#}");
+    assert_eq!(tmux.panes(), [other]);
 }

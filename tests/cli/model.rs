@@ -75,7 +75,7 @@ fn a_key_chooses_and_its_absence_is_named() {
     std::fs::create_dir_all(&config).unwrap();
     std::fs::write(config.join("models.toml"), "[aliases]\nmine = \"openai/local\"\n").unwrap();
     let ran = model(&deck, &["show", "mine"], &[("OPENAI_BASE_URL", "http://127.0.0.1:9")]).ok();
-    assert!(ran.stdout.contains("price and window unknown"), "{ran:?}");
+    assert!(ran.stdout.contains("its price and window are unknown"), "{ran:?}");
     std::fs::write(config.join("models.toml"), "[alias]\n").unwrap();
     let ran = model(&deck, &["show"], &[]);
     assert!(ran.code == 2 && ran.stderr.contains("models.toml"), "{ran:?}");

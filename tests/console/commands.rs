@@ -39,7 +39,7 @@ fn every_command_has_help_completion_an_error_and_a_deed() {
         ("/task sweep", Deed::Op(Op::Task { change: Box::new(task) }), ""),
         ("/agents", seen("Go to reviewer"), ""),
         ("/asks", seen("needs you 2"), ""),
-        ("/permissions", seen("given in this session"), ""),
+        ("/permissions", seen("granted in this session"), ""),
         ("/mode plan scout", Deed::Op(Op::Mode { agent: scout(), mode: Mode::Plan }), "plan"),
         ("/model opus", Deed::Op(Op::Model { agent: lead(), model: "opus".into() }), "opus"),
         ("/cost", seen("$0.42 in all"), ""),
@@ -223,7 +223,7 @@ fn pages_show_the_team_costs_contexts_and_permissions() {
         ("/team", "claude-opus-4-5"),
         ("/cost", "$0.42 in all"),
         ("/context", "12k of 200k"),
-        ("/permissions", "given in this session"),
+        ("/permissions", "granted in this session"),
     ] {
         let mut story = inventory().keys("<esc>").keys(line).keys("<ret>");
         assert!(story.screen().contains(words), "{line}: {}", story.screen());

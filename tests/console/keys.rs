@@ -53,8 +53,8 @@ fn a_key_file_replaces_keys_and_its_mistakes_name_their_lines() {
             "[everywhere]\nzom = \"<f5>\"\n",
             "line 2: there is no action `zom`; did you mean `zoom`?",
         ),
-        ("[nowhere]\nzoom = \"<f5>\"\n", "line 1: no keys are read in `nowhere`"),
-        ("[pane]\nup = \"<X-a>\"\n", "line 2: `<X-a>` is no key"),
+        ("[nowhere]\nzoom = \"<f5>\"\n", "line 1: there is no section `[nowhere]`"),
+        ("[pane]\nup = \"<X-a>\"\n", "line 2: `<X-a>` is not a key"),
         ("[pane\n", "keys.toml: "),
     ] {
         let error = Keymap::with_file("keys.toml", text).expect_err(text).to_string();

@@ -32,7 +32,7 @@ fn while_agents_work_it_asks_first() {
     assert_eq!(story.effects(), []);
     let screen = story.screen();
     assert!(screen.contains("Leave?") && screen.contains("4 agents are working"), "{screen}");
-    assert!(screen.contains("2 questions wait"), "{screen}");
+    assert!(screen.contains("2 asks wait"), "{screen}");
     story = story.keys("<ret>");
     assert_eq!(story.effects(), [], "the first answer is to stay");
     story = story.keys("<C-c><C-c>p<ret>");

@@ -72,7 +72,7 @@ fn preview(conflicts: &[&str], commits: u64) -> Msg {
 fn a_merge_is_shown_first_and_enter_alone_merges_nothing() {
     let mut story = Story::new().msg(preview(&[], 2));
     let screen = story.screen();
-    for words in ["Merge worktree-ada?", "2 commits of worktree-ada come into main", "src/a.rs"] {
+    for words in ["Merge worktree-ada?", "Merges 2 commits of worktree-ada into main", "src/a.rs"] {
         assert!(screen.contains(words), "{words}: {screen}");
     }
     story = story.keys("<ret>");
@@ -86,21 +86,21 @@ fn what_does_not_fit_is_not_offered() {
     let mut story = Story::new().msg(preview(&["src/a.rs"], 2));
     let screen = story.screen();
     assert!(
-        screen.contains("does not fit") && screen.contains("git merge worktree-ada"),
+        screen.contains("has conflicts") && screen.contains("git merge worktree-ada"),
         "{screen}"
     );
     story = story.keys("m<ret>");
     assert_eq!(story.effects(), []);
     let mut nothing = Story::new().msg(preview(&[], 0));
-    assert!(nothing.screen().contains("main has everything"));
+    assert!(nothing.screen().contains("main already has every commit"));
 }
 
 #[test]
 fn a_diff_is_a_page_in_its_colours() {
-    let text = "diff --git a/x b/x\n@@ -1 +1 @@\n-old line\n+new line\nnot in git: y".to_owned();
+    let text = "diff --git a/x b/x\n@@ -1 +1 @@\n-old line\n+new line\nuntracked: y".to_owned();
     let mut story = Story::new().msg(seen(Seen::Diff { of: "ada".to_owned(), text }));
     let picture = story.picture();
-    assert!(picture.contains("changed by ada"), "{picture}");
+    assert!(picture.contains("changed where ada works"), "{picture}");
     let look = |words: &str| {
         let line = picture.lines().find(|line| line.contains(&format!("{words:?} ")));
         let line = line.unwrap_or_else(|| panic!("{words}: {picture}"));
@@ -141,8 +141,7 @@ fn another_session_is_picked_and_gone_on_with() {
     assert_eq!(story.effects(), std::slice::from_ref(&wanted));
     let mut story = Story::new().msg(look("aaaa"));
     assert_eq!(story.effects(), [wanted]);
-    for (id, words) in [("aa", "could be several"), ("zz", "no other session zz"), ("aab", "open")]
-    {
+    for (id, words) in [("aa", "matches several"), ("zz", "no other session zz"), ("aab", "open")] {
         let mut story = Story::new().msg(look(id));
         assert!(story.screen().contains(words), "{id}: {}", story.screen());
         assert_eq!(story.effects(), []);

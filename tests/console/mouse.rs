@@ -127,7 +127,7 @@ fn a_click_on_a_name_in_the_roster_selects_it() {
 fn the_mouse_is_given_to_the_terminal_and_taken_back() {
     let mut story = Story::new().keys("<f3>");
     assert_eq!(story.effects(), [Effect::Mouse(false)]);
-    assert!(story.screen().contains("The mouse is the terminal's"));
+    assert!(story.screen().contains("The terminal has the mouse"));
     story = story.keys("/mouse on<esc>").wait(600).keys("<ret>");
     let wishes = story.effects();
     assert!(wishes.contains(&Effect::Mouse(true)), "{wishes:?}");

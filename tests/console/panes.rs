@@ -165,7 +165,7 @@ fn keys_of_the_persons_own_are_the_ones_that_are_named() {
     let story = || Story::with_keymap(keymap()).team(&["ada"]);
     assert!(Story::with_keymap(keymap()).screen().contains("F9 all keys"));
     assert!(story().keys("<C-q>").screen().contains("Ctrl+Q, then"));
-    assert!(story().keys("<C-q>Q").screen().contains("Ctrl+Q Q means nothing"));
+    assert!(story().keys("<C-q>Q").screen().contains("Ctrl+Q Q is not bound"));
     let palette = story().keys("<f10>go to").screen();
     assert!(palette.contains("Go to ada") && palette.contains("F5"), "{palette}");
     assert!(palette.contains("Alt+1") && !palette.contains("Alt+2"), "{palette}");

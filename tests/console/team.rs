@@ -71,7 +71,7 @@ fn what_runs_goes_to_the_background() {
     assert_eq!(story.ops(), [Op::Background { use_id: "u7".to_owned() }]);
     let mut quiet = Story::new().keys("<C-b>");
     assert_eq!(quiet.ops(), []);
-    assert!(quiet.screen().contains("is waited for"));
+    assert!(quiet.screen().contains("is not waiting for a subagent"));
 }
 
 #[test]
@@ -131,5 +131,5 @@ fn the_chord_prefix_does_what_the_chords_do_and_shows_what_follows() {
     story = story.keys("<C-x><esc>");
     assert!(!story.screen().contains("Ctrl+X, then"));
     story = story.keys("<C-x>Q");
-    assert!(story.screen().contains("means nothing"));
+    assert!(story.screen().contains("is not bound"));
 }

@@ -222,7 +222,7 @@ fn what_was_settled_elsewhere_says_so_and_closes() {
     story.asked(bash("a1", "fixer", "ls")).wait(1_000).press("y").wait(100);
     story.settled("a1", deny(), Judge::Human);
     assert!(
-        story.text(80, 24).contains("settled: denied by you, in another place"),
+        story.text(80, 24).contains("settled: denied by you, elsewhere"),
         "{}",
         story.text(80, 24)
     );
@@ -253,7 +253,11 @@ fn a_refused_answer_brings_the_ask_back_with_the_reason() {
     assert_eq!(story.asks().len(), 1);
     story.wait(1_300);
     assert_eq!(story.shown(), Some("a1"));
-    assert!(story.text(100, 30).contains("not taken: the disk is full"), "{}", story.text(100, 30));
+    assert!(
+        story.text(100, 30).contains("not accepted: the disk is full"),
+        "{}",
+        story.text(100, 30)
+    );
     story.press("y").wait(150);
     assert_eq!(story.answers(), [("a1".to_owned(), allow())]);
     story.settled("a1", allow(), Judge::Human);

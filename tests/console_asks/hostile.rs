@@ -130,7 +130,7 @@ fn a_wrapped_row_does_not_look_like_a_new_line() {
 fn editing_shows_what_will_run_and_unchanged_means_as_it_was_asked() {
     let mut story = Story::new();
     story.asked(bash("a1", "fixer", "printf 'a\tb\u{1b}'")).ready().press("e").wait(150);
-    assert!(story.note().contains("cannot be written here"), "{}", story.note());
+    assert!(story.note().contains("cannot be edited here"), "{}", story.note());
     story.press("<ret>");
     assert_eq!(story.answers(), [("a1".to_owned(), allow())]);
 }

@@ -70,7 +70,7 @@ fn what_broke_off_is_taken_back() {
     let mut story = Story::new();
     story.json(json!({"kind": "speaking", "text": "Half an ans"}));
     story.json(json!({"kind": "restarted", "why": "connection lost"}));
-    assert_eq!(picture(&mut story), " · the answer broke off (connection lost); asking again");
+    assert_eq!(picture(&mut story), " · the answer was cut off (connection lost); asking again");
     story.json(json!({"kind": "speaking", "text": "The answer"}));
     assert!(picture(&mut story).ends_with("\n The answer"));
     assert!(!picture(&mut story).contains("Half"));
@@ -89,7 +89,7 @@ fn a_retry_counts_down_until_something_comes() {
         json!({"kind": "retrying", "why": "overloaded", "waitMs": 500, "attempt": 3, "of": 10}),
     );
     story.json(json!({"kind": "speaking", "text": "Here."}));
-    assert_eq!(picture(&mut story), " ◌ overloaded; tried again (3/10)\n\n Here.");
+    assert_eq!(picture(&mut story), " ◌ overloaded; retried (3/10)\n\n Here.");
 }
 
 #[test]
@@ -329,7 +329,7 @@ fn the_rest_of_what_happens_is_told_in_lines() {
     assert_eq!(
         lines,
         [
-            " ── conversation summed up: 180k → 3.4k tokens ",
+            " ── conversation summarised: 180k → 3.4k tokens ",
             " · mode is now plan",
             " ! paused",
             " ▌scout left",

@@ -112,9 +112,9 @@ fn a_change_fits_every_width() {
 #[test]
 fn what_is_no_patch_is_no_change_and_a_note_is_kept() {
     assert!(diff::of_patch("not a patch\n-x").is_empty());
-    let long = "@@ -1,1 +1,1 @@\n-a\n+b\n… the diff goes on\n";
+    let long = "@@ -1,1 +1,1 @@\n-a\n+b\n… the diff continues\n";
     let diff = diff::of_patch(long);
-    assert_eq!(diff.note.as_deref(), Some("… the diff goes on"));
+    assert_eq!(diff.note.as_deref(), Some("… the diff continues"));
     let empty = diff::of_edit("same\n", "same\n", &[7]);
     assert!(empty.is_empty());
 }

@@ -110,7 +110,7 @@ fn grants_are_listed_and_taken_back_while_the_session_runs() {
     let list = run(&bench, &["permissions", "grants", "latest"]).stdout;
     assert!(list.contains("Bash(make:*)") && list.contains("ada@crew"), "{list}");
     let gone = run(&bench, &["permissions", "revoke", "latest", &given[0].id]);
-    assert_eq!((gone.code, gone.stdout.trim()), (0, "Took back Bash(make:*)"));
+    assert_eq!((gone.code, gone.stdout.trim()), (0, "Revoked Bash(make:*)"));
     until("the desk to notice", || desk.grants().len() == 1);
     until("the event", || bench.count(|fact| matches!(fact, Fact::Revoked { .. })) == 1);
     assert!(!std::fs::read_to_string(file).unwrap().contains("make"));

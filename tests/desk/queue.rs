@@ -262,7 +262,7 @@ async fn a_question_that_cannot_be_put_is_withdrawn_and_says_why() {
     let ask = bench.ask(&agent("ada"), "toolu_1", "make all");
     let settled = in_time(bench.put(&desk, &ask)).await;
     let Verdict::Withdrawn { why } = &settled.verdict else { panic!("{settled:?}") };
-    assert!(why.starts_with("the question could not be put: "), "{why}");
+    assert!(why.starts_with("the question could not be asked: "), "{why}");
     assert!(bench.notices().iter().any(|text| text.starts_with("An agent cannot ask: ")));
     assert_eq!(bench.settled(&ask.id), 0);
 }

@@ -177,10 +177,10 @@ fn who_cannot_go_on_is_told_of_once_with_what_it_had_said() {
             false => ran.results("team-lead")[0].0.clone(),
         };
         assert_eq!(notes.len(), usize::from(background), "{ran:?}");
-        assert!(told.contains("cannot go on") && told.contains("First words."), "{told}");
+        assert!(told.contains("cannot be resumed") && told.contains("First words."), "{told}");
         assert_eq!(background, told.contains("<status>killed</status>"));
         let listed = rig.quarterdeck(&["asks", "list", "latest"]).code(0).stdout;
-        assert_eq!(listed, "Nothing is asked\n");
+        assert_eq!(listed, "No open asks\n");
         let again = rig.stream(&["-c", "-p", "and now?"]).code(0);
         assert!(again.notes("team-lead").is_empty(), "once: {again:?}");
     }

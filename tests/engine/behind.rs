@@ -1,6 +1,7 @@
 //! Agents that their caller does not wait for, forks and worktrees, in the less usual ways.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 use serde_json::{Value, json};
 
@@ -36,6 +37,65 @@ fn who_takes_longer_than_the_settings_allow_goes_to_the_background() {
     let notes = ran.notes("team-lead");
     assert!(notes.len() == 1 && notes[0].contains("Last words."), "{notes:?}");
     assert_eq!(rig.read("count"), "x\n");
+}
+
+/// In a repository where the branch of a worktree is not taken away before `release` is there; it
+/// is waited for from when `cleaning` is there.
+fn with_slow_clean_up() -> Rig {
+    let rig = Rig::on("engine/background").in_git();
+    let script = format!(
+        "#!/bin/sh\n[ \"$1\" = prepared ] && grep -q ' 0000000000.* refs/heads/worktree-' || exit 0\n\
+         touch {dir}/cleaning\nwhile [ -d {dir} ] && [ ! -e {dir}/release ]; do sleep 0.02; done\n",
+        dir = rig.project.display()
+    );
+    let hook = rig.write(".git/hooks/reference-transaction", &script);
+    fs::set_permissions(hook, PermissionsExt::from_mode(0o755)).unwrap();
+    rig
+}
+
+/// While git still cleans up, it is in the stream, in the journal and in what is asked for that
+/// the agent has ended; the note, which says what became of the worktree, comes behind that.
+#[test]
+fn the_end_of_an_agent_is_known_before_a_slow_clean_up_is_over() {
+    for (status, way) in [("completed", "go"), ("killed", "stop")] {
+        let rig = with_slow_clean_up();
+        let mut going = rig.driven(&FREE);
+        going.say("tree");
+        let (id, _) = begun(&mut going);
+        rig.appears("began");
+        going.line_saying("\"ok\"");
+        match way {
+            "go" => drop(rig.write("go", "")),
+            _ => drop(going.granted(&json!({ "subtype": "stop_task", "task_id": id }))),
+        }
+        rig.appears("cleaning");
+        going.line_with("its end", |line| line["agent"] == id.as_str() && line["status"] == status);
+        let journal = rig.home().join("quarterdeck/sessions").join(rig.session());
+        let journal = fs::read_to_string(journal.join("events.jsonl")).unwrap();
+        let told = |line: &&str| line.contains(&id) && line.contains(&format!("\"{status}\""));
+        assert!(journal.lines().any(|line| told(&line)), "{journal}");
+        going.say(&format!("look at {id}"));
+        let looked = going.line_saying(&format!("<status>{status}</status>")).to_string();
+        assert!(looked.contains("tool_result") && looked.contains("worktreePath: "), "{looked}");
+        going.line("result");
+        assert!(!rig.project.join("release").exists(), "nobody has let it end yet");
+        rig.write("release", "");
+        let ran = going.end().code(0);
+        assert!(ran.notes("team-lead").is_empty(), "it was told already: {ran:?}");
+    }
+    // Who does not look is told behind it, once.
+    let rig = with_slow_clean_up();
+    let mut going = rig.driven(&FREE);
+    going.say("tree");
+    rig.appears("began");
+    rig.write("go", "");
+    rig.appears("cleaning");
+    going
+        .line_with("its end", |line| line["agent"] != "team-lead" && line["status"] == "completed");
+    rig.write("release", "");
+    going.line_saying("</task-notification>");
+    let notes = going.end().code(0).notes("team-lead");
+    assert!(notes.len() == 1 && notes[0].contains("unchanged and has been removed"), "{notes:?}");
 }
 
 #[test]
@@ -244,5 +304,5 @@ fn the_team_that_a_lead_made_names_its_session() {
         (rig.project.join("made").exists() && rig.project.join("made2").exists()).then_some(())
     });
     let left = rig.quarterdeck(&["asks", "list", "latest"]).code(0).stdout;
-    assert_eq!(left, "Nothing is asked\n");
+    assert_eq!(left, "No open asks\n");
 }

@@ -69,7 +69,7 @@ fn a_hook_refuses_a_tool_speaks_of_a_result_and_sends_back_who_is_not_done() {
     assert_eq!(results.len(), 3, "{results:?}");
     assert!(!results[0].1 && results[0].0.contains("<hook-feedback>\nit was seen"), "{results:?}");
     assert!(results[1].1, "{results:?}");
-    assert_eq!(results[1].0, "A hook does not allow this: not that file");
+    assert_eq!(results[1].0, "A hook blocked this: not that file");
     // Each was told what it is for, and nothing else.
     let (pre, post, stop) = (told(&rig, "pre"), told(&rig, "post"), told(&rig, "stop"));
     assert_eq!((pre.len(), post.len(), stop.len()), (2, 1, 2), "Write is nobody's");
@@ -90,6 +90,57 @@ fn a_hook_refuses_a_tool_speaks_of_a_result_and_sends_back_who_is_not_done() {
     assert_eq!(stop[1]["last_assistant_message"], "now it is done");
 }
 
+/// Prints what it thinks, instead of objecting by its exit code.
+fn printing(rig: &Rig, name: &str, when: &str, printed: &Value) -> String {
+    let text = format!("#!/bin/sh\ninput=$(cat)\nif {when}; then echo '{printed}'; fi\n");
+    let path = rig.write(name, &text);
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    format!("./{name}")
+}
+
+#[test]
+fn what_a_hook_prints_counts_as_well() {
+    let rig = Rig::on(BOOK);
+    let forbidden = "echo \"$input\" | grep -q forbidden";
+    let deny = json!({ "hookSpecificOutput": { "hookEventName": "PreToolUse",
+        "permissionDecision": "deny", "permissionDecisionReason": "not that file" } });
+    let more = json!({ "hookSpecificOutput": { "additionalContext": "it was seen" } });
+    let block = json!({ "decision": "block", "reason": "finished is missing" });
+    let hooks = [
+        hook("PreToolUse", "Bash", &printing(&rig, "pre", forbidden, &deny)),
+        hook("PostToolUse", "Bash", &printing(&rig, "post", "true", &more)),
+        hook("SubagentStop", "", &printing(&rig, "stop", "[ ! -e finished ]", &block)),
+    ];
+    of_user(&rig, &hooks.concat());
+    let ran = rig.stream(&[&["-p", "work"], &FREE[..]].concat()).code(0);
+    assert!(ran.result()["result"].as_str().unwrap().contains("now it is done"), "{ran:?}");
+    let id = ran.started()[0]["agent"].as_str().unwrap().to_owned();
+    let results = ran.results(&id);
+    assert!(!results[0].1 && results[0].0.contains("<hook-feedback>\nit was seen"), "{results:?}");
+    assert_eq!(results[1], ("A hook blocked this: not that file".to_owned(), true));
+    assert!(!rig.project.join("forbidden").exists() && rig.project.join("finished").exists());
+}
+
+/// Whatever the rules say, and each time.
+#[test]
+fn a_hook_may_want_somebody_to_be_asked() {
+    let doubt = json!({ "hookSpecificOutput": { "permissionDecision": "ask",
+        "permissionDecisionReason": "is it yours?" } });
+    for (answer, runs) in [("deny", false), ("allow", true)] {
+        let rig = Rig::on(BOOK);
+        let before = printing(&rig, "pre", "echo \"$input\" | grep -q forbidden", &doubt);
+        of_user(&rig, &hook("PreToolUse", "Bash", &before));
+        let args = ["-p", "work", "--on-ask", answer];
+        let ran = rig.stream(&[&args, &FREE[..]].concat()).code(0);
+        assert_eq!(rig.project.join("forbidden").exists(), runs, "{ran:?}");
+        assert_eq!(rig.read("log"), "one\n", "only one of them is doubted: {ran:?}");
+        let asked: Vec<Value> =
+            ran.lines().into_iter().filter(|line| line["type"] == "ask").collect();
+        assert_eq!(asked.len(), 1, "{ran:?}");
+        assert!(asked[0].to_string().contains("a hook wants you to be asked: is it yours?"));
+    }
+}
+
 #[test]
 fn a_hook_that_fails_or_takes_too_long_is_told_of_and_the_work_goes_on() {
     let rig = Rig::on(BOOK);
@@ -105,7 +156,7 @@ fn a_hook_that_fails_or_takes_too_long_is_told_of_and_the_work_goes_on() {
     let rig = Rig::on(BOOK);
     of_user(&rig, &hook("Stop", "", "exit 2"));
     let ran = rig.stream(&[&["-p", "work"], &FREE[..]].concat()).code(0);
-    assert_eq!(notices(&ran, "stops all the same"), 1, "{ran:?}");
+    assert_eq!(notices(&ran, "stops anyway"), 1, "{ran:?}");
     assert!(ran.result()["result"].as_str().unwrap().contains("done"));
 }
 
@@ -119,7 +170,7 @@ fn what_comes_with_a_project_runs_only_what_is_allowed() {
     let id = ran.started()[0]["agent"].as_str().unwrap().to_owned();
     let results = ran.results(&id);
     assert!(
-        results.iter().all(|(text, failed)| *failed && text.contains("may not run")),
+        results.iter().all(|(text, failed)| *failed && text.contains("is not allowed to run")),
         "{ran:?}"
     );
     assert!(told(&rig, "pre").is_empty() && rig.read("log").is_empty());

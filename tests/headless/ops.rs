@@ -92,7 +92,7 @@ async fn whoever_is_not_there_is_named() {
         assert_eq!(refused.to_string(), "there is no agent `nobody@t`", "{op:?}");
     }
     let refused = session.live.submit(Op::Background { use_id: "u".to_owned() }).await.unwrap_err();
-    assert_eq!(refused.to_string(), "nothing of this call runs");
+    assert_eq!(refused.to_string(), "nothing that this call started is still running");
     let verdict = Verdict::Deny { why: None };
     let ask = serde_json::from_value(json!("gone")).unwrap();
     let refused = session.live.submit(Op::Answer { ask, rev: 1, verdict }).await.unwrap_err();

@@ -10,7 +10,7 @@ const TALK: &str = "- { say: first }\n- { say: second }\n- { say: third }";
 fn the_newest_session_goes_on_and_so_does_a_named_one() {
     let rig = Rig::new(TALK);
     let missing = rig.run(&["-c", "-p", "x"]).code(1);
-    assert!(missing.stderr.contains("no session of this directory"), "{missing:?}");
+    assert!(missing.stderr.contains("no session to resume in this directory"), "{missing:?}");
     assert_eq!(rig.run(&["-p", "x"]).code(0).stdout, "first\n");
     assert_eq!(rig.run(&["-c", "-p", "x"]).code(0).stdout, "second\n");
     let id = rig.session();

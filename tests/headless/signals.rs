@@ -80,6 +80,27 @@ fn a_signal_while_the_prompt_is_read_ends_it() {
     assert_eq!(status.code(), Some(130));
 }
 
+/// A shell whose start-up files take for ever keeps the session from beginning.
+#[test]
+fn a_signal_while_the_session_begins_ends_it_at_once() {
+    for signal in ["-INT", "-TERM"] {
+        let rig = Rig::new("- say: x").in_git();
+        let slow = format!("echo $$ > {}; sleep 1000\n", rig.project.join("pids").display());
+        fs::write(rig.user().join(".bashrc"), slow).unwrap();
+        let mut going = rig.start(&["--worktree", "-p", "x"]);
+        until("the start-up files", || (pids(&rig).len() == 1).then_some(()));
+        let since = Instant::now();
+        going.signal(signal);
+        let status = until("the end", || going.child.try_wait().unwrap());
+        assert_eq!(status.code(), Some(130));
+        // Without it, the shell's time limit of ten seconds would pass first.
+        assert!(since.elapsed().as_secs() < 5, "{:?}", since.elapsed());
+        until("the shell is gone", || pids(&rig).iter().all(|pid| !alive(pid)).then_some(()));
+        let trees = rig.quarterdeck(&["worktree", "list"]);
+        assert_eq!(trees.stdout, "No worktrees\n", "nothing was done in it");
+    }
+}
+
 #[test]
 fn agents_in_the_background_end_with_it_and_wake_nobody() {
     let rig = Rig::with_actors(
@@ -157,5 +178,5 @@ fn what_an_agent_asked_that_cannot_go_on_concerns_nobody() {
     let ran = rig.run(&["-c", "--on-ask", "wait"]).code(0);
     assert!(ran.stdout.starts_with("it is lost: ") && ran.stdout.contains("half of it"), "{ran:?}");
     let listed = rig.quarterdeck(&["asks", "list", "latest"]).code(0).stdout;
-    assert_eq!(listed, "Nothing is asked\n");
+    assert_eq!(listed, "No open asks\n");
 }

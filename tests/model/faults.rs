@@ -153,7 +153,7 @@ async fn a_reset_is_tried_again_until_something_was_shown() {
         let whys: Vec<&str> = retries(&chunks).into_iter().map(|(why, ..)| why).collect();
         assert_eq!(whys.len(), 4, "{dialect:?}: {whys:?}");
         assert_eq!(whys[0], "no connection", "{dialect:?}");
-        assert_eq!(whys[3], "the answer broke off", "{dialect:?}");
+        assert_eq!(whys[3], "the answer was cut off", "{dialect:?}");
         assert!(is_complete(&chunks));
 
         let shown = dialect.up_to("Hé").rfind("\n\n").unwrap() + 2;
@@ -193,7 +193,7 @@ async fn silence_is_cut_and_tried_again() {
         let server = Server::start(silent.to_vec()).await;
         let stall = Duration::from_millis(150);
         let chunks = whole(ask(&dialect.model_with(&server.url, stall, hasty())).await);
-        let why = "the answer broke off";
+        let why = "the answer was cut off";
         assert_eq!(retries(&chunks), [(why, 2, 10), (why, 3, 10)], "{dialect:?}");
         assert!(is_complete(&chunks));
 
@@ -201,7 +201,7 @@ async fn silence_is_cut_and_tried_again() {
         let late = events_then(&dialect.recorded()[..shown], Step::Silence);
         let server = Server::start(vec![late]).await;
         let error = failure(ask(&dialect.model_with(&server.url, stall, hasty())).await);
-        assert_eq!(error.to_string(), "the answer broke off: no bytes for 150ms", "{dialect:?}");
+        assert_eq!(error.to_string(), "the answer was cut off: no data for 150ms", "{dialect:?}");
         server.client_gone().await;
     }
 }
@@ -252,11 +252,11 @@ async fn a_refusal_says_what_the_server_says() {
         let cases = [
             (
                 said(401, "invalid x-api-key"),
-                "the key was refused: invalid x-api-key (HTTP 401 Unauthorized, request req_1); set KEY to a key that is good, then start again with -c",
+                "the key was refused: invalid x-api-key (HTTP 401 Unauthorized, request req_1); set KEY to a valid key, then start again with -c",
             ),
             (
                 said(404, "model: m"),
-                "not found: model: m (HTTP 404 Not Found, request req_1); choose another model with --model; `quarterdeck model list` shows them",
+                "not found: model: m (HTTP 404 Not Found, request req_1); choose another model with --model, or /model in the console; `quarterdeck model list` shows them",
             ),
             (
                 said(400, "max_tokens: no"),

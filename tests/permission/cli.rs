@@ -85,7 +85,7 @@ fn rules_are_listed_with_their_files_and_mistakes_are_named() {
     let wrong = permissions(&deck, &["check", "Bash", "{}"]);
     assert!(wrong.code == 2 && wrong.stderr.contains("needs a text `command`"), "{wrong:?}");
     let wrong = permissions(&deck, &["check", "Bash", r#"{"command":"ls"}"#, "--mode", "auto"]);
-    assert!(wrong.code == 2 && wrong.stderr.contains("no mode is called `auto`"), "{wrong:?}");
+    assert!(wrong.code == 2 && wrong.stderr.contains("unknown mode `auto`"), "{wrong:?}");
 }
 
 #[test]

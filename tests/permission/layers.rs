@@ -40,7 +40,7 @@ fn a_project_cannot_lift_its_own_limits() {
     let both = [layer(Level::User, Some("acceptEdits")), layer(Level::Project, Some("auto"))];
     let (view, warnings) = load(&world, None, &both);
     assert_eq!(view.mode, Mode::Default);
-    assert!(warnings[0].contains("no mode is called `auto`"), "{warnings:?}");
+    assert!(warnings[0].contains("unknown mode `auto`"), "{warnings:?}");
 }
 
 #[test]

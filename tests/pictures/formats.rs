@@ -103,10 +103,7 @@ fn the_ending_of_a_file_says_what_it_is() {
     assert_eq!(of("x.svg"), Ok(Format::Svg));
     assert_eq!(of("x.txt"), Ok(Format::Text));
     assert_eq!(of("x.gif"), Ok(Format::Gif));
-    assert_eq!(
-        of("x.jpg").unwrap_err(),
-        "pictures end in .png, .svg, .txt or .gif; `x.jpg` does not"
-    );
+    assert_eq!(of("x.jpg").unwrap_err(), "`x.jpg` must end in .png, .svg, .txt or .gif");
 }
 
 #[test]

@@ -60,7 +60,7 @@ fn mistakes_are_told_before_anything_is_started() {
     for (name, more, words) in [
         ("x.jpg", &[][..], ".png, .svg, .txt or .gif"),
         ("x.png", &["--theme", "mauve"], "mauve"),
-        ("x.png", &["--keys", "<C-nothing>"], "no key"),
+        ("x.png", &["--keys", "<C-nothing>"], "not a key"),
     ] {
         let ran = shoot(dir.path(), name, more);
         let said = String::from_utf8_lossy(&ran.stderr).into_owned();

@@ -238,7 +238,7 @@ fn the_dialogs_say_what_they_ask() {
     let dialogs = [
         ("details", TaskDialog::Details { id: three.clone(), scroll: 0 }, "All that is to know"),
         ("status", TaskDialog::Status { id: three.clone(), at: 1 }, "in progress"),
-        ("delete", TaskDialog::Delete { id: three.clone() }, "2 that wait for it"),
+        ("delete", TaskDialog::Delete { id: three.clone() }, "2 other tasks will no longer wait"),
         ("new", TaskDialog::New(Default::default()), "description"),
         (
             "blockers",

@@ -17,9 +17,9 @@ fn a_file_with_six_mistakes_is_told_all_six() {
         "6:9: a turn has no `wen` (did you mean `when`?)",
         "8:36: bad pattern: unclosed character class at character 13",
         "11:24: nothing is called `wrod` here (did you mean `word`?)",
-        "12:17: `when` knows no `result_off` (did you mean `result_of`?)",
+        "12:17: `when` has no condition `result_off` (did you mean `result_of`?)",
         "14:13: this call names no `tool` (for example: tool: Read)",
-        "17:31: this fault has 2 kinds (give one of status, cut_after, stall_ms, garbage)",
+        "17:31: this fault has 2 kinds (give one of status, cut_after, stall_ms, garbage, too_long)",
     ];
     let lines: Vec<String> = expected.iter().map(|line| format!("{path}:{line}")).collect();
     assert_eq!(ran.stderr.lines().collect::<Vec<_>>(), lines);
@@ -139,11 +139,11 @@ fn mistakes_of_a_turn() {
         ("{when: {user: 'ab(?<n>x'}, say: y}", "3:24: bad pattern: unclosed group at character 3"),
         (
             "{when: {user: x, mailfrom: y}, say: y}",
-            "3:24: `when` knows no `mailfrom` (did you mean `mail_from`?)",
+            "3:24: `when` has no condition `mailfrom` (did you mean `mail_from`?)",
         ),
         (
             "{when: {weather: x}, say: y}",
-            "3:15: `when` knows no `weather` (known are user, result_of, error_of, mail_from, matching, any)",
+            "3:15: `when` has no condition `weather` (known ones: user, result_of, error_of, mail_from, matching, any)",
         ),
         (
             "{when: {matching: x}, say: y}",
@@ -167,18 +167,23 @@ fn mistakes_of_a_turn() {
         ("{call: [{tool: x, inputs: {}}]}", "3:25: a call has no `inputs` (did you mean `input`?)"),
         (
             "{call: [{tool: x, input: {a: [{b: 'é {{me}} {{you}}'}]}}]}",
-            "3:51: nothing is called `you` here (known are result, request_id, cwd, me, team)",
+            "3:51: nothing is called `you` here (known ones: result, request_id, cwd, me, team)",
         ),
         ("{say: '{{resullt}}'}", "3:14: nothing is called `resullt` here (did you mean `result`?)"),
         ("{say: y, usage: {input: -1}}", "3:31: `input` must not be below zero"),
         ("{say: y, usage: {input: 1.5}}", "3:31: `input` must be a whole number"),
         (
             "{say: y, fault: {}}",
-            "3:23: this fault has no kind (give one of status, cut_after, stall_ms, garbage)",
+            "3:23: this fault has no kind (give one of status, cut_after, stall_ms, garbage, too_long)",
         ),
-        ("{say: y, fault: {status: 200}}", "3:32: 200 is no error status (from 400 to 599)"),
+        ("{say: y, fault: {status: 200}}", "3:32: 200 is not an error status (from 400 to 599)"),
         ("{say: y, fault: {status: 529, times: -1}}", "3:44: `times` must not be below zero"),
         ("{say: y, fault: {garbage: 3}}", "3:33: `garbage` must be true or false, not a number"),
+        ("{fault: {too_long: 9}}", "3:26: `too_long` must be true or false, not a number"),
+        (
+            "{fault: {garbage: true, too_long: true}}",
+            "3:31: this fault has 2 kinds (give one of status, cut_after, stall_ms, garbage, too_long)",
+        ),
     ];
     for (turn, expected) in table {
         expect(&with_turn(turn), &[expected]);
@@ -191,15 +196,15 @@ fn places_are_found_in_longer_texts() {
     expect(
         text,
         &[
-            "6:11: nothing is called `three` here (known are result, request_id, cwd, me, team)",
-            "7:15: nothing is called `four` here (known are result, request_id, cwd, me, team)",
+            "6:11: nothing is called `three` here (known ones: result, request_id, cwd, me, team)",
+            "7:15: nothing is called `four` here (known ones: result, request_id, cwd, me, team)",
         ],
     );
 }
 
 #[test]
 fn whatever_stands_between_braces_must_be_known() {
-    let known = "(known are result, request_id, cwd, me, team)";
+    let known = "(known ones: result, request_id, cwd, me, team)";
     let field = "leads to no field (for example: result.list.0.name)";
     let table = [
         ("{{result[0]}}", format!("`result[0]` {field}")),
@@ -212,7 +217,7 @@ fn whatever_stands_between_braces_must_be_known() {
     ];
     for (hole, what) in table {
         let what = match hole {
-            "{{a + b}}" | "{{}}" => what.replace("known are ", "known are word, "),
+            "{{a + b}}" | "{{}}" => what.replace("known ones: ", "known ones: word, "),
             _ => what,
         };
         let turn = format!("{{when: {{user: '(?<word>x)'}}, say: 'a {{{{word}}}} {hole}'}}");

@@ -164,6 +164,7 @@ async fn faults_in_process_and_over_http_are_the_same() {
         "stall_ms: 20",
         "stall_ms: 9000",
         "garbage: true",
+        "too_long: true",
     ]
     .iter()
     .map(|fault| ((*fault).to_owned(), String::new()))
@@ -205,6 +206,7 @@ async fn faults_in_process_and_over_http_are_the_same() {
     assert_eq!(end("stall_ms: 20"), (false, "Ended"));
     assert_eq!(end("stall_ms: 9000"), (true, "Ended"), "nothing was shown before");
     assert_eq!(end("garbage: true"), (false, "BadAnswer"));
+    assert_eq!(end("too_long: true"), (false, "ContextTooLong"));
     assert_eq!(end("cut_after: 0"), (true, "Ended"));
     assert_eq!(end("cut_after: 130"), (true, "Ended"), "nothing was shown before");
     assert_eq!(end("cut_after: 1040"), (false, "StreamBroken"));

@@ -292,6 +292,15 @@ async fn faults_happen_on_the_wire_and_pass() {
     assert_eq!(refusal(limited).await.1, "rate_limit_error");
     assert_eq!(served.refused(&ask("key")).await.1, "authentication_error");
 
+    let essay = ask(&"an essay ".repeat(500));
+    let (status, kind, words) = served.refused(&essay).await;
+    assert_eq!((status, kind.as_str()), (400, "invalid_request_error"));
+    let counted = served.post_to("/v1/messages/count_tokens", essay.to_string(), &[]).await;
+    let counted: Value = counted.json().await.unwrap();
+    let tokens = counted["input_tokens"].as_u64().unwrap();
+    assert_eq!(words, format!("prompt is too long: {tokens} tokens > {} maximum", tokens - 1));
+    assert_eq!(served.ok(&essay).await["content"][0]["text"], "Now it fits.");
+
     let mut cut = served.post(&streamed(ask("cut"))).await;
     let mut bytes = 0;
     let error = loop {
@@ -349,7 +358,7 @@ async fn each_request_is_a_line_in_the_log() {
     let part = |key: &str| lines.iter().map(|line| line[key].clone()).collect::<Vec<_>>();
     assert_eq!(part("agent"), [json!("worker-1"), json!("team-lead"), Value::Null]);
     assert_eq!(part("purpose"), [json!("turn"), json!("turn"), Value::Null]);
-    assert_eq!(part("line"), [json!(41), json!(14), Value::Null]);
+    assert_eq!(part("line"), [json!(44), json!(14), Value::Null]);
     assert_eq!(part("status"), [json!(200), json!(529), json!(400)]);
     assert_eq!(part("request"), [ask("hello"), ask("busy"), with_messages(json!([]))]);
     assert!(lines[0]["usage"]["input_tokens"].as_u64().unwrap() > 0, "{text}");
@@ -428,6 +437,7 @@ fn the_help_says_what_is_wanted() {
         let help = deck.run(&["playbook", command, "--help"]).ok().stdout;
         assert!(help.contains("The playbook: a YAML file"), "{help}");
         assert_eq!(help.contains("[default: 0]"), command == "serve", "{help}");
+        assert_eq!(help.contains("too_long: true"), command == "check", "{help}");
     }
 }
 

@@ -1,10 +1,12 @@
 //! Budgets: told when nearly spent, asked when spent, and the end where nobody can be asked.
 
 use std::fs;
+use std::path::PathBuf;
 
 use serde_json::Value;
 
 use super::stage::{Stage, notices};
+use crate::support::rig::Ran;
 
 fn is_budget(ask: &Value) -> bool {
     ask["question"]["kind"] == "budget"
@@ -20,10 +22,7 @@ fn a_teammate_that_has_spent_its_turns_fails_and_its_lead_hears_why() {
     let near = said.iter().position(|text| text == "fred has used 4 turns of 5 turns.");
     let over = said.iter().position(|text| text.starts_with("fred failed: fred has used 5 turns"));
     assert!(near.is_some() && near < over, "{said:?}");
-    let lines = ran.lines();
-    let answers =
-        lines.iter().filter(|line| line["type"] == "assistant" && line["agent"] == "fred");
-    assert_eq!(answers.count(), 5);
+    assert_eq!(answers(&ran, "fred"), 5);
     let idle = stage.bodies("team-lead", "idle_notification");
     assert_eq!(idle[0].0["idleReason"], "failed");
     assert_eq!(idle[0].0["failureReason"], "fred has used 5 turns of 5 turns");
@@ -40,16 +39,13 @@ fn the_person_may_give_as_much_again_or_end_it() {
     assert_eq!((&question["used"], &question["limit"]), (&5.0.into(), &5.0.into()));
     assert_eq!(stage.status_of("fred")["state"], "waiting for you");
     let listed = stage.asks(&["list", "latest"]).code(0).stdout;
-    assert!(listed.contains("Go on after 5 turns of its 5 turns?"), "{listed}");
+    assert!(listed.contains("Continue after 5 turns of its 5 turns?"), "{listed}");
     stage.approve(&first, &[]);
     let second = stage.ask(|ask| is_budget(ask) && ask["id"] != first["id"]);
     assert_eq!(second["question"]["limit"], 10.0);
     stage.deny(&second, "Enough");
     let ran = going.end().code(0);
-    let lines = ran.lines();
-    let answers =
-        lines.iter().filter(|line| line["type"] == "assistant" && line["agent"] == "fred");
-    assert_eq!(answers.count(), 10);
+    assert_eq!(answers(&ran, "fred"), 10);
     let idle = stage.bodies("team-lead", "idle_notification");
     assert_eq!(idle[0].0["failureReason"], "fred has used 10 turns of 10 turns");
 }
@@ -99,28 +95,46 @@ fn money_is_counted_across_restarts() {
     going.end().code(0);
 }
 
+fn state_file(stage: &Stage) -> PathBuf {
+    stage.rig.home().join(format!("quarterdeck/sessions/{}/state.json", stage.rig.session()))
+}
+
+fn state(stage: &Stage) -> Value {
+    serde_json::from_str(&fs::read_to_string(state_file(stage)).unwrap()).unwrap()
+}
+
+fn answers(ran: &Ran, agent: &str) -> usize {
+    let own = |line: &Value| line["type"] == "assistant" && line["agent"] == agent;
+    ran.lines().iter().filter(|line| own(line)).count()
+}
+
+/// Also when the program was killed, and nobody had written down how long it was.
 #[test]
 fn time_goes_on_where_it_stood_after_a_restart() {
-    let settings = r#"{"budgets": {"agent": {"minutes": 0.005}}}"#;
+    let settings = r#"{"budgets": {"agent": {"minutes": 0.01}}}"#;
     let stage = Stage::with_settings("budget.yaml", settings);
     let going = stage.waiting(&["-p", "go"]);
     let first = stage.ask(is_budget);
     assert_eq!(first["question"]["what"], "minutes");
     let used = first["question"]["used"].as_f64().unwrap();
-    assert!(used >= 0.005, "{used}");
+    assert!(used >= 0.01, "{used}");
+    going.kill();
+    let mut kept = state(&stage);
+    kept.as_object_mut().unwrap().remove("purse");
+    fs::write(state_file(&stage), kept.to_string()).unwrap();
+    // It had no time left: it is not asked for another answer before somebody gave it more.
+    let mut going = stage.waiting(&["-c", "-p", "on"]);
+    going.line_with("fred", |line| line["agent"] == "fred" && line["status"] == "started");
+    assert_eq!(stage.ask(is_budget)["id"], first["id"], "the same question");
     stage.deny(&first, "Enough");
     let ran = going.end().code(0);
+    assert_eq!(answers(&ran, "fred"), 0, "{ran:?}");
     assert!(notices(&ran).iter().any(|text| text.contains("fred has used")), "{ran:?}");
-    let state: Value = {
-        let session = stage.rig.session();
-        let path = stage.rig.home().join(format!("quarterdeck/sessions/{session}/state.json"));
-        serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
-    };
-    let seconds = &state["purse"]["agents"];
-    let fred = seconds.as_object().unwrap().iter().find(|(name, _)| name.starts_with("fred@"));
-    let fred = fred.unwrap().1.as_f64().unwrap();
-    assert!(fred >= used * 60.0, "{state}");
-    assert!(state["purse"]["time"].as_f64().unwrap() >= fred, "{state}");
+    let purse = state(&stage)["purse"].clone();
+    let fred = purse["agents"].as_object().unwrap().iter();
+    let fred = fred.filter(|(name, _)| name.starts_with("fred@")).map(|(_, time)| time);
+    let fred = fred.map(|time| time.as_f64().unwrap()).next().unwrap();
+    assert!(fred >= used * 60.0 && purse["time"].as_f64().unwrap() >= fred, "{purse}");
 }
 
 #[test]

@@ -120,7 +120,7 @@ fn an_answer_by_mail_settles_what_a_teammate_asks_once() {
     assert_eq!(stage.count("dora."), 1, "once");
     let said = notices(&ran);
     assert_eq!(
-        said.iter().filter(|text| text.contains("waits for no answer")).count(),
+        said.iter().filter(|text| text.contains("is not waiting for an answer")).count(),
         1,
         "{said:?}"
     );

@@ -116,7 +116,11 @@ fn the_lead_judges_where_that_is_the_policy_and_each_request_once() {
     let answers = stage.bodies("carol", "plan_approval_response");
     let said: Vec<&Value> = answers.iter().map(|(answer, _)| &answer["approved"]).collect();
     assert_eq!(said, [&Value::from(false), &Value::from(true)]);
-    assert_eq!(lines_with(&ran, "team-lead", "carol waits for no answer to"), 1, "a late one");
+    assert_eq!(
+        lines_with(&ran, "team-lead", "carol is not waiting for an answer to"),
+        1,
+        "a late one"
+    );
 }
 
 #[test]
@@ -201,6 +205,6 @@ fn answers_that_are_not_the_leads_change_nothing() {
     let ran = going.end().code(0);
     assert!(stage.has("done.txt"));
     let said = notices(&ran);
-    let passed = said.iter().filter(|text| text.starts_with("A message was not acted upon"));
+    let passed = said.iter().filter(|text| text.starts_with("A message was ignored"));
     assert_eq!(passed.count(), 2, "{said:?}");
 }

@@ -75,7 +75,7 @@ fn an_odd_field_hides_no_member_and_an_entry_without_a_name_counts() {
     fs::write(deck.config(), roster.replacen("[\n    {", "[\n    {\"model\": 1},\n    {", 1))
         .unwrap();
     let shown = deck.run(&["team", "show", "t"]).ok();
-    assert!(shown.stderr.contains("1 member(s) cannot be understood"), "{shown:?}");
+    assert!(shown.stderr.contains("1 member(s) could not be read"), "{shown:?}");
     let ran = deck.run(&["team", "delete", "t"]);
     assert!(ran.code == 1 && ran.stderr.contains("an entry without a name"), "{ran:?}");
 }

@@ -10,6 +10,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use quarterdeck::protocol::ids::{AgentName, TaskId, TeamDir};
+use quarterdeck::protocol::message::Message;
+use quarterdeck::protocol::time::Stamp;
 use quarterdeck::settings::paths::Home;
 use quarterdeck::store::watch::{Change, InboxStem, Pace, Watch};
 use quarterdeck::store::{Durability, Store, files};
@@ -115,6 +117,8 @@ fn new_mail_is_told_from_marks_and_removals() {
     site.expect(&[mail_changed("a.b", 1)]);
     put(&site.inbox("a.b"), &inbox(&["✓one", "✓two", "three"]));
     site.expect(&[arrived("a.b", 1)]);
+    let third = Message::new(&AgentName::found("bob"), "three", Stamp::from_millis(0)).id();
+    assert_eq!(site.newest, [third], "only what was not there before");
     put(&site.inbox("a.b"), &inbox(&["three"]));
     site.expect(&[mail_changed("a.b", 1)]);
     put(&site.inbox("a.b"), &inbox(&["four"]));

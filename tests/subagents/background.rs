@@ -1,7 +1,5 @@
 //! Agents that work while their caller goes on.
 
-use std::time::{Duration, Instant};
-
 use quarterdeck::agent::office::Policy;
 use quarterdeck::protocol::event::{Event, Fact};
 use quarterdeck::protocol::ids::AgentId;
@@ -165,28 +163,6 @@ async fn slow_clean_up(lead: &str) -> (Scene, AgentId) {
     let (_, (id, _)) = scene.started(0).await;
     scene.appears("began").await;
     (scene, id)
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_end_is_known_before_a_slow_clean_up_is_over() {
-    let (scene, id) = slow_clean_up(LEAD).await;
-    let since = Instant::now();
-    scene.touch("go");
-    scene.appears("cleaning").await;
-    scene.say(&format!("look at {}", id.name)).await;
-    let (_, told) = scene
-        .event(0, |event| {
-            let text = serde_json::to_string(&event.fact).unwrap();
-            text.contains("Last words.").then_some(text).filter(|text| text.contains("<status>"))
-        })
-        .await;
-    assert!(told.contains("completed") && told.contains("worktreePath: "), "{told}");
-    assert!(since.elapsed() < Duration::from_secs(15));
-    assert!(!scene.project().join("release").exists());
-    scene.touch("release");
-    scene.idle().await;
-    assert_eq!(scene.notes().await, Vec::<String>::new(), "it was told already");
-    scene.live.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

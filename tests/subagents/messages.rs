@@ -169,7 +169,7 @@ async fn what_was_not_heard_waits_in_its_transcript() {
     scene.idle().await;
     let notes = scene.notes().await;
     assert_eq!(notes.len(), 1, "{notes:?}");
-    assert!(notes[0].contains("it did not hear 1 message"), "{notes:?}");
+    assert!(notes[0].contains("it did not read 1 message"), "{notes:?}");
     let said = |texts: &str| -> usize {
         let (office, own) = (&scene.live.office, agent.name.to_string());
         let path = subagent_path(office.home(), &office.project, &office.session, &own);

@@ -62,7 +62,7 @@ fn what_is_unknown_or_denied_is_an_error_and_nothing_else_starts() {
         ("subagent_type: explorer", "There is no agent type `explorer`"),
         ("subagent_type: EXPLORE", "explore"),
         ("team_name: t, name: x", "no team"),
-        ("isolation: worktree, cwd: /tmp", "exclude each other"),
+        ("isolation: worktree, cwd: /tmp", "cannot be combined"),
         ("isolation: worktree", "could not be made"),
         ("resume: nobody", "There is no agent `nobody`"),
     ];
@@ -119,7 +119,7 @@ fn agents_start_agents_only_so_deep() {
     let others = actor("type:general-purpose", deeper);
     let show = stage.play(&one_call("model: inherit", &others), &["-p", "begin"]).ok();
     assert_eq!(show.started().len(), 4);
-    assert!(show.result().contains("4 deep here already"), "{}", show.result());
+    assert!(show.result().contains("nested 4 deep"), "{}", show.result());
 }
 
 #[test]
@@ -152,6 +152,6 @@ fn the_call_comes_before_the_definition_and_the_definition_before_the_parent() {
             &["-p", "begin", "--agents", &agents, "--dangerously-skip-permissions"],
         )
         .ok();
-    assert!(show.result().contains("`cwd` cannot be given"), "{}", show.result());
+    assert!(show.result().contains("cannot have a `cwd` too"), "{}", show.result());
     assert!(show.started().is_empty());
 }

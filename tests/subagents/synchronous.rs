@@ -63,7 +63,10 @@ fn patience_that_ends_while_a_worktree_is_removed_changes_nothing() {
     let book = playbook(&lead, &actor("type:general-purpose", "- say: all done"));
     let show = stage.play(&book, &["-p", "begin", "--auto-background-after", "0.25"]).ok();
     let result = show.result();
-    assert!(result.starts_with("got: all done") && result.contains("is removed"), "{show:#?}");
+    assert!(
+        result.starts_with("got: all done") && result.contains("has been removed"),
+        "{show:#?}"
+    );
     assert!(show.notes("team-lead").is_empty());
 }
 

@@ -78,7 +78,7 @@ fn an_unchanged_tree_goes_and_one_that_cannot_be_made_stops_the_agent() {
     let stage = Stage::with_repository();
     let book = playbook(&lead(&call("work")), &actor("type:general-purpose", "- say: looked"));
     let show = stage.play(&book, &["-p", "begin"]).ok();
-    assert!(show.results("team-lead")[0].0.contains("unchanged and is removed"), "{show:#?}");
+    assert!(show.results("team-lead")[0].0.contains("unchanged and has been removed"), "{show:#?}");
     assert_eq!(stage.git(&["worktree", "list"]).lines().count(), 1);
     assert!(!stage.git(&["branch", "--list"]).contains("worktree-"));
     // No repository, no worktree, no agent: it is never asked anything.
@@ -106,7 +106,7 @@ fn who_goes_on_does_so_in_its_tree_also_when_that_was_removed() {
 ";
     let book = playbook(lead, &actor("scout", child));
     let show = stage.play(&book, &["-p", "begin"]).ok();
-    assert!(show.notes("team-lead")[0].contains("is removed"), "{show:#?}");
+    assert!(show.notes("team-lead")[0].contains("has been removed"), "{show:#?}");
     let show = stage.play(&book, &["-c", "-p", "now change"]).ok();
     let notes = show.notes("team-lead");
     assert_eq!(notes.len(), 1, "{show:#?}");
@@ -126,5 +126,5 @@ fn a_fork_in_a_worktree_is_told_how_to_read_paths() {
     let show = stage.play(&book, &["-p", "begin", "--fork"]).ok();
     let notes = show.notes("team-lead");
     assert!(notes.len() == 1 && notes[0].contains("understood"), "{show:#?}");
-    assert!(notes[0].contains("is removed"), "{}", notes[0]);
+    assert!(notes[0].contains("has been removed"), "{}", notes[0]);
 }

@@ -7,6 +7,7 @@ pub mod rig;
 pub mod server;
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Every file below `tests/fixtures` with this ending, by path.
 pub fn fixtures(ending: &str) -> Vec<PathBuf> {
@@ -67,4 +68,22 @@ pub fn mode(path: &Path) -> u32 {
 pub fn say(line: &str) {
     use std::io::Write;
     writeln!(std::io::stderr(), "{line}").expect("stderr");
+}
+
+/// Runs `one` for numbers up to `count`, a few at once.
+pub fn spread(count: usize, one: impl Fn(usize) + Sync) {
+    let next = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                loop {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    if number >= count {
+                        break;
+                    }
+                    one(number);
+                }
+            });
+        }
+    });
 }

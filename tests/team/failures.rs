@@ -76,13 +76,13 @@ async fn a_conversation_that_does_not_fit_even_when_it_is_shortened() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_model_that_panics() {
-    breaks("it broke down", |_| vec![Part::Panic]).await;
+    breaks("it crashed", |_| vec![Part::Panic]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_panic_within_an_answer_leaves_a_valid_conversation() {
     // Half of an answer, with a call that was never made.
-    breaks("it broke down", |_| {
+    breaks("it crashed", |_| {
         call("TaskList", json!({})).into_iter().take(2).chain([Part::Panic]).collect()
     })
     .await;
@@ -104,7 +104,7 @@ async fn one_that_takes_too_many_turns() {
     quiet(&live).await;
     assert_eq!(cast.asked("bob"), 3);
     let told: String = cast.last_of("team-lead").iter().map(whole).collect();
-    assert!(told.contains("as many turns as it may"), "{told}");
+    assert!(told.contains("limit of turns"), "{told}");
     tell(&live, one(&live, "bob"), "are you well?").await;
     idle(&live, after, "bob", "available").await;
     assert_valid(&cast.last_of("bob"));
@@ -126,7 +126,7 @@ async fn the_lead_wakes_one_that_failed_by_starting_it_again() {
     quiet(&live).await;
     let again = json!({ "description": "bob", "name": "bob", "prompt": "Go on, please." });
     let said = order_lead(&live, &[("Agent", again)]).await;
-    assert!(said[0].0.contains("goes on from its transcript"), "{said:?}");
+    assert!(said[0].0.contains("continues from its transcript"), "{said:?}");
     idle(&live, after, "bob", "available").await;
     let talk: String = cast.last_of("bob").iter().map(whole).collect();
     assert!(talk.contains("break now") && talk.contains("Go on, please."), "{talk}");

@@ -96,7 +96,7 @@ async fn a_teammate_has_all_that_its_definition_gives() {
     }
     let told = facts(&live).into_iter().any(|(agent, fact)| {
         let bob = agent.is_some_and(|agent| agent.name == *"bob");
-        matches!(fact, Fact::Notice { text, .. } if bob && text.contains("skill `latin`, which is nowhere"))
+        matches!(fact, Fact::Notice { text, .. } if bob && text.contains("skill `latin`, which was not found"))
     });
     assert!(told, "what it does not have is said");
     live.end().await;

@@ -205,11 +205,11 @@ fn quitting_with_open_asks_keeps_them_and_going_on_shows_them_again() {
     console.press("\x03");
     console.until_text("again");
     console.press("\x03");
-    console.until_text("One question waits for your answer.");
+    console.until_text("One ask waits for your answer.");
     console.press("p\r");
     let (code, left) = console.ends();
     assert_eq!(code, 0, "{left}");
-    assert!(left.contains("stays open"), "{left}");
+    assert!(left.contains("asks stay open"), "{left}");
     let mut console = Console::open_with(&place, &["-c"], 140, 40);
     console.until_asked("touch ada.txt");
     assert!(!place.has("ada.txt"));

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 use vt100::{Callbacks, MouseProtocolMode, Parser, Screen};
 
-use super::place::Place;
+use super::place::{self, Place};
 
 /// Long, for a machine that does much else. Nothing that works takes it.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -148,7 +148,7 @@ pub struct Console {
 
 impl Console {
     pub fn start(place: &Place, args: &[&str], columns: u16, rows: u16) -> Self {
-        Self::start_program(env!("CARGO_BIN_EXE_quarterdeck"), place, args, columns, rows)
+        Self::start_program(&place::program(), place, args, columns, rows)
     }
 
     pub fn start_program(

@@ -1,7 +1,11 @@
 //! The console opens, answers, is resized, and gives the terminal back however it ends.
 
+use std::fs;
+use std::time::{Duration, Instant};
+
 use super::console::Console;
 use super::place::Place;
+use crate::support::rig::{alive, until};
 
 const TALK: &str = "- repeat: true\n  say: \"Ahoy from the lead.\"";
 
@@ -74,7 +78,9 @@ fn without_the_mouse_the_terminal_is_never_asked_for_it() {
 fn a_signal_gives_the_terminal_back() {
     for name in ["TERM", "HUP", "INT"] {
         let place = Place::new(TALK);
-        let console = Console::open(&place, 80, 24);
+        let mut console = Console::open(&place, 80, 24);
+        console.say("hello");
+        console.until_text("Ahoy from the lead.");
         console.signal(name);
         let (_, left) = console.ends();
         assert!(left.contains("quarterdeck -r"), "after {name}:\n{left}");
@@ -144,4 +150,26 @@ fn quitting_with_agents_at_work_asks_first() {
     let (code, left) = leaves(console, "e\r");
     assert_eq!(code, 0, "{left}");
     assert!(left.contains("ended"), "{left}");
+}
+
+/// A shell whose start-up files take for ever: the session cannot begin, and a signal ends it.
+#[test]
+fn a_signal_while_the_session_begins_is_heeded_at_once() {
+    for name in ["TERM", "HUP", "INT"] {
+        let place = Place::new(TALK).with("SHELL", "/bin/bash");
+        let started = place.path("user/started");
+        let slow = "echo $$ > ~/started.new; mv ~/started.new ~/started; sleep 1000\n";
+        fs::write(place.path("user/.bashrc"), slow).unwrap();
+        let console = Console::start(&place, &["--playbook", &place.book()], 80, 24);
+        console.until_text("to lead");
+        until("the start-up files", || started.exists().then_some(()));
+        let since = Instant::now();
+        console.signal(name);
+        let (code, left) = console.ends();
+        assert_eq!(code, 130, "after {name}:\n{left}");
+        // Without it, the shell's time limit of ten seconds would pass first.
+        assert!(since.elapsed() < Duration::from_secs(5), "after {name}: {:?}", since.elapsed());
+        let shell = fs::read_to_string(&started).unwrap();
+        until("the shell is gone", || (!alive(shell.trim())).then_some(()));
+    }
 }

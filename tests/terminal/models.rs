@@ -93,7 +93,7 @@ fn without_a_network_it_says_where_to_look() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
-    is_told(&url, &["no connection", "look at the network", "ANTHROPIC_BASE_URL"]);
+    is_told(&url, &["no connection", "check the network", "ANTHROPIC_BASE_URL"]);
 }
 
 /// An answer in the events of the Messages API.

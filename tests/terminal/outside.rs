@@ -29,7 +29,7 @@ fn ctrl_z_is_a_shell_while_agents_go_on_and_asks_ring() {
     let mut console = Console::with_team(&place, &["ada"], 140, 40);
     console.say("@ada go");
     console.press("a draft\x1a");
-    console.until_text("The agents go on.");
+    console.until_text("The agents keep working.");
     console.is_given_back();
     console.press("these words\n");
     console.until_text("heard these words");

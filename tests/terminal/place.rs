@@ -1,11 +1,18 @@
 //! Where the program runs: a project, a home and a user of their own, and a playbook instead of
 //! a model.
 
+use std::env;
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
 use tempfile::TempDir;
+
+/// The program: the build that the environment names, or the one under test.
+pub fn program() -> String {
+    let own = env!("CARGO_BIN_EXE_quarterdeck");
+    env::var("QUARTERDECK_BINARY").unwrap_or_else(|_| own.to_owned())
+}
 
 pub struct Place {
     dir: TempDir,
@@ -75,24 +82,30 @@ impl Place {
     }
 
     pub fn variables(&self) -> Vec<(&'static str, String)> {
-        let path = std::env::var("PATH").unwrap_or_default();
+        let path = env::var("PATH").unwrap_or_default();
         let user = self.path("user").display().to_string();
-        let usual = vec![
+        // All else is below a HOME that the environment names, as with somebody's own.
+        let homes = match env::var("QUARTERDECK_BINARY_HOME") {
+            Ok(home) => vec![("HOME", home)],
+            Err(_) => {
+                let ours = self.path("home").display().to_string();
+                vec![("HOME", user), ("QUARTERDECK_HOME", ours)]
+            }
+        };
+        let usual = [
             ("PATH", path),
-            ("HOME", user),
-            ("QUARTERDECK_HOME", self.path("home").display().to_string()),
             ("TERM", "xterm-256color".to_owned()),
             ("COLORTERM", "truecolor".to_owned()),
             ("LANG", "C.UTF-8".to_owned()),
             ("SHELL", "/bin/sh".to_owned()),
             ("TMPDIR", self.path("user").display().to_string()),
         ];
-        usual.into_iter().chain(self.more.clone()).collect()
+        usual.into_iter().chain(homes).chain(self.more.clone()).collect()
     }
 
     /// Runs the program without a terminal.
     pub fn run(&self, args: &[&str]) -> String {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_quarterdeck"));
+        let mut command = Command::new(program());
         command.args(args).current_dir(self.path("project")).env_clear().envs(self.variables());
         let ran = command.output().unwrap();
         assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));

@@ -1,5 +1,13 @@
 //! The rehearsal as somebody meets it who has configured nothing: the whole story by keys, and
 //! the same story without a screen.
+//!
+//! Another build can play it, such as a release, with a HOME of its own that is still there
+//! afterwards:
+//!
+//! ```sh
+//! QUARTERDECK_BINARY=$PWD/target/release/quarterdeck QUARTERDECK_BINARY_HOME=$(mktemp -d) \
+//!     cargo test --test terminal rehearsal::the_whole
+//! ```
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,6 +16,7 @@ use std::process::Command;
 
 use super::console::{Console, Seen};
 use super::place::Place;
+use crate::support::soak;
 
 /// The scratch copy that a rehearsal made: temporary files go where the place says.
 fn scratch(place: &Place) -> PathBuf {
@@ -62,6 +71,7 @@ fn play(console: &mut Console, end: &str, mut otherwise: Vec<(&str, &str)>) {
         let known = otherwise.iter().position(|(words, _)| shown.contains(words));
         match known.map(|at| otherwise.remove(at)) {
             Some((_, "edit")) => edit(console),
+            Some((_, name @ ("scout" | "fixer" | "tester" | "reviewer"))) => stop(console, name),
             Some((_, key)) => console.press(key),
             None => console.press("y"),
         }
@@ -81,6 +91,17 @@ fn edit(console: &mut Console) {
     console.press("\r");
 }
 
+/// Puts the ask off and stops a teammate.
+fn stop(console: &mut Console, name: &str) {
+    console.press("\x1b");
+    console.until("the ask is put off", |screen| dialog(&screen.contents()).is_empty());
+    console.reads();
+    console.say(&format!("/stop {name}"));
+    console.until_text(&format!("{name} is gone"));
+    // What was asked meanwhile was put off with it.
+    console.press("\x19");
+}
+
 #[test]
 fn the_whole_rehearsal_by_keys_ends_with_tests_that_pass() {
     let place = place();
@@ -88,7 +109,9 @@ fn the_whole_rehearsal_by_keys_ends_with_tests_that_pass() {
     // Nothing is configured: it explains itself, and suggests how to begin.
     console.until_text("fix the bugs");
     let first = console.text();
-    for words in ["Ahoy!", "Press Enter", "rehearsal with a scripted model", "ANTHROPIC_API_KEY"] {
+    for words in
+        ["Welcome aboard", "Press Enter", "rehearsal with a scripted model", "ANTHROPIC_API_KEY"]
+    {
         assert!(first.contains(words), "{words}:\n{first}");
     }
     let project = scratch(&place);
@@ -151,6 +174,29 @@ fn free_prompts_are_answered_and_the_demo_can_end_by_itself() {
     play(&mut console, "nothing that is ever said", Vec::new());
     let (code, left) = console.ends();
     assert_eq!(code, 0, "{left}");
-    assert!(left.contains("Once more: quarterdeck demo"), "{left}");
+    assert!(left.contains("Play it again: quarterdeck demo"), "{left}");
     assert!(tests_of(&scratch(&place)).0);
+}
+
+/// Whoever is stopped in the middle of the story leaves tasks behind; the others close them.
+#[test]
+fn the_story_comes_to_its_end_whoever_is_stopped_in_the_middle() {
+    let all = [
+        ("reviewer", "Push the branch"),
+        ("tester", "tests/more-minimum.sh"),
+        ("fixer", "lib/total.awk"),
+        ("scout", "lib/low.awk"),
+    ];
+    let many = if soak() { all.len() } else { 2 };
+    for (name, at) in all.into_iter().take(many) {
+        let place = place();
+        let mut console = Console::start(&place, &["demo", "--pace", "0"], 140, 40);
+        console.until_text("❯ fix the bugs");
+        console.press("\r");
+        play(&mut console, "That was the rehearsal", vec![(at, name)]);
+        let tasks = place.run(&["task", "list", "stock-fix"]);
+        assert_eq!(tasks.matches("[completed]").count(), 7, "{name}:\n{tasks}");
+        console.signal("TERM");
+        console.ends();
+    }
 }

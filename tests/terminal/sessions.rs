@@ -26,7 +26,7 @@ fn another_session_is_gone_on_with() {
     console.say("/resume");
     console.until_text("a new one");
     console.press("\x1b");
-    console.until("the list is closed", |screen| !screen.contents().contains("stands still"));
+    console.until("the list is closed", |screen| !screen.contents().contains("This one is paused"));
     let (code, left) = console.quits();
     assert_eq!(code, 0, "{left}");
     assert_eq!(left.matches("quarterdeck -r").count(), 1, "one farewell:\n{left}");

@@ -159,7 +159,7 @@ async fn every_use_says_why_it_ran_or_not() {
     scene.rig.call("Bash", json!({"cmd": "ls"})).await;
     scene.rig.call("Dance", json!({})).await;
     let story = scene.story().split_off(wanted.len());
-    assert_eq!(story[0], "allow: it only looks, inside the working directories");
+    assert_eq!(story[0], "allow: it only reads, inside the working directories");
     assert_eq!(story[1..3], ["started ls", "ended, failed false"]);
     assert!(story[3].starts_with("deny: Bash cannot use this input"), "{story:?}");
     assert!(story[4].starts_with("deny: There is no tool `Dance`"), "{story:?}");
@@ -190,7 +190,7 @@ async fn an_edited_input_runs_as_it_was_edited_unless_it_is_forbidden_or_useless
     let output = scene.answered("make all", edit(json!({"command": "make one"}))).await;
     assert_eq!(scene.ran(), ["make one"]);
     assert!(text(&output).contains("The user changed the input before allowing it. so"));
-    assert!(scene.story().contains(&"allow: allowed by the user, with another input".to_owned()));
+    assert!(scene.story().contains(&"allow: allowed by the user, with a changed input".to_owned()));
     let output = scene.answered("make all", edit(json!({"command": "rm x"}))).await;
     assert!(output.failed && text(&output).contains("Bash(rm:*)"), "{output:?}");
     let output = scene.answered("make all", edit(json!({"cmd": 7}))).await;
@@ -268,7 +268,7 @@ async fn a_question_that_cannot_be_put_runs_nothing_and_says_why() {
         let _ = std::fs::remove_dir_all(&dir);
     }
     let output = scene.rig.call("Bash", json!({"command": "make all"})).await;
-    assert!(output.failed && text(&output).contains("could not be put"), "{output:?}");
+    assert!(output.failed && text(&output).contains("could not be asked"), "{output:?}");
     assert!(scene.ran().is_empty());
     assert!(scene.rig.facts().iter().any(|fact| matches!(fact, Fact::Notice { .. })));
 }
@@ -315,6 +315,6 @@ async fn what_was_allowed_and_not_started_runs_and_what_started_is_known() {
 async fn a_tool_that_panics_ends_with_a_result() {
     let scene = scene(Mode::BypassPermissions);
     let output = scene.rig.call("Bash", json!({"command": "make panic"})).await;
-    assert!(output.failed && text(&output).contains("mistake in Quarterdeck"), "{output:?}");
+    assert!(output.failed && text(&output).contains("bug in Quarterdeck"), "{output:?}");
     assert_eq!(scene.story().pop().unwrap(), "ended, failed true");
 }

@@ -62,12 +62,12 @@ async fn a_part_says_where_it_goes_on() {
     rig.write("long.txt", &text);
     let whole = ok(&read(&rig, "long.txt").await);
     assert!(
-        whole.contains("  2000\tline 2000\n[Lines 1 to 2000 of 5000. Go on with offset 2001.]")
+        whole.contains("  2000\tline 2000\n[Lines 1 to 2000 of 5000. Continue with offset 2001.]")
     );
     let some = ok(&part(&rig, "long.txt", 10, 2).await);
     assert_eq!(
         some,
-        "    10\tline 10\n    11\tline 11\n[Lines 10 to 11 of 5000. Go on with offset 12.]\n"
+        "    10\tline 10\n    11\tline 11\n[Lines 10 to 11 of 5000. Continue with offset 12.]\n"
     );
     let end = ok(&part(&rig, "long.txt", 5000, 50).await);
     assert_eq!(end, "  5000\tline 5000\n[Lines 5000 to 5000, the end.]\n");
@@ -90,7 +90,7 @@ async fn answers_have_a_bound() {
     let dense = ok(&read(&rig, "dense.txt").await);
     assert!(dense.len() < 101_000, "{}", dense.len());
     assert!(
-        dense.ends_with("[Lines 1 to 52 of 130. Go on with offset 53.]\n"),
+        dense.ends_with("[Lines 1 to 52 of 130. Continue with offset 53.]\n"),
         "{}",
         &dense[dense.len() - 90..]
     );

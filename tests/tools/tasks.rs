@@ -176,7 +176,7 @@ async fn a_session_without_a_team_has_a_list_of_its_own() {
     let owner = json!({ "taskId": "#1", "owner": "whoever", "status": "in_progress" });
     assert_eq!(ok(&rig, "TaskUpdate", owner).await, "Updated task #1 owner, status");
     let again = json!({ "taskId": 1, "owner": "whoever" });
-    assert_eq!(ok(&rig, "TaskUpdate", again).await, "Task #1 is so already");
+    assert_eq!(ok(&rig, "TaskUpdate", again).await, "Task #1 is already like that");
     assert!(!rig.facts().iter().any(|fact| matches!(fact, Fact::MailSent { .. })));
     let back = json!({ "taskId": "1", "owner": "" });
     assert_eq!(ok(&rig, "TaskUpdate", back).await, "Updated task #1 owner");
@@ -308,7 +308,7 @@ async fn who_begins_with_a_task_of_nobody_has_taken_it() {
     assert_eq!(ok(&rig, "TaskUpdate", begin("1")).await, "Updated task #1 owner, status");
     assert_eq!(task(&rig, 1).owner().unwrap().as_str(), "alice");
     become_(&mut rig, &["bob", "team-lead"]);
-    assert_eq!(ok(&rig, "TaskUpdate", begin("1")).await, "Task #1 is so already");
+    assert_eq!(ok(&rig, "TaskUpdate", begin("1")).await, "Task #1 is already like that");
     assert_eq!(task(&rig, 1).owner().unwrap().as_str(), "alice");
     // Neither a lead nor a subagent takes tasks by the way.
     become_(&mut rig, &["team-lead"]);
@@ -350,6 +350,6 @@ async fn a_team_that_was_deleted_stays_deleted() {
     std::fs::remove_dir_all(rig.home.tasks(&dir)).unwrap();
     let new = json!({ "subject": "x", "description": "" });
     let words = refused(&rig.call("TaskCreate", new).await);
-    assert_eq!(words, "The list is gone, and its team with it.");
+    assert_eq!(words, "The task list is gone, and its team with it.");
     assert!(!rig.home.tasks(&dir).exists());
 }

@@ -186,7 +186,7 @@ async fn redirects_that_lead_nowhere_end() {
     assert_eq!(server.seen().len(), 11);
     for to in ["file:///etc/passwd", "http://me:pw@127.0.0.1/", "http://["] {
         let server = Server::start(vec![redirect(302, to)]).await;
-        refused(&fetch(&open(limits()), &server.url).await, "no web address");
+        refused(&fetch(&open(limits()), &server.url).await, "not a web address");
     }
     let server = Server::start(vec![reply(304, "text/plain", "", "")]).await;
     refused(&fetch(&open(limits()), &server.url).await, "status 304");
@@ -276,10 +276,10 @@ async fn only_plain_web_addresses_are_taken() {
     let cases = [
         ("ftp://127.0.0.1/x", "http or https only"),
         ("file:///etc/passwd", "http or https only"),
-        ("127.0.0.1/x", "no whole web address"),
+        ("127.0.0.1/x", "not a complete web address"),
         ("http://me@127.0.0.1/", "user name or password"),
         ("https://me:pw@127.0.0.1/", "user name or password"),
-        ("http://", "no whole web address"),
+        ("http://", "not a complete web address"),
         (&format!("http://127.0.0.1/{}", "x".repeat(3000)), "too long"),
     ];
     for (url, part) in cases {

@@ -4,7 +4,6 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::Value;
 
@@ -150,22 +149,4 @@ pub fn rest(out: &mut impl BufRead) -> Vec<Value> {
     out.read_to_end(&mut text).unwrap();
     let text = String::from_utf8_lossy(&text).into_owned();
     text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
-}
-
-/// Runs `one` for numbers up to `count`, a few at once.
-pub fn spread(count: usize, one: impl Fn(usize) + Sync) {
-    let next = AtomicUsize::new(0);
-    std::thread::scope(|scope| {
-        for _ in 0..4 {
-            scope.spawn(|| {
-                loop {
-                    let number = next.fetch_add(1, Ordering::Relaxed);
-                    if number >= count {
-                        break;
-                    }
-                    one(number);
-                }
-            });
-        }
-    });
 }

@@ -11,10 +11,9 @@ use quarterdeck::protocol::event::Fact;
 use quarterdeck::protocol::op::Op;
 use serde_json::json;
 
-use super::case::{Case, lines, ran};
-use super::rig::{Part, Rig, Script, answer, ask, bash, calls, say, until};
+use super::case::{Case, lines};
+use super::rig::{Part, Rig, Script, answer, ask, calls, say, until};
 use super::valid::assert_valid;
-use crate::support::server;
 
 fn long(text: &str, tokens: u64) -> Vec<Part> {
     answer(vec![Block::text(text)], StopReason::EndTurn, tokens)
@@ -79,42 +78,15 @@ async fn at_a_share_of_the_window_a_summary_takes_the_place_of_what_is_old() {
     live.end().await;
 }
 
-/// The model says that it is too long, in the middle of a turn, with a call in it.
 #[tokio::test]
-async fn an_answer_that_says_too_long_is_asked_for_again_with_less() {
+async fn what_cannot_even_be_summarised_is_a_clear_error() {
     let rig = Rig::new();
-    let script =
-        Script::of([say("one"), calls(&[bash("a", "echo hello")]), too_long(), say("in the end")]);
-    script.summary(too_long());
-    script.summary(say("IN SHORT"));
+    let script = Script::of([too_long()]);
     let live = rig.start(&script).await;
-    ask(&live, "first").await;
-    let outcome = ask(&live, "second").await;
-    assert_eq!((outcome.end, outcome.text.as_str()), (End::Done, "in the end"));
-    let seen = script.seen();
-    for asked in &seen {
-        assert_valid(&asked.messages);
-    }
-    let summaries: Vec<_> = seen.iter().filter(|asked| asked.purpose == Purpose::Compact).collect();
-    assert_eq!(summaries.len(), 2);
-    assert!(summaries[1].messages.len() < summaries[0].messages.len(), "the oldest is given up");
-    assert!(text(&seen.last().unwrap().messages).contains("IN SHORT"));
-    live.end().await;
-}
-
-#[tokio::test]
-async fn what_stays_too_long_is_a_clear_error() {
-    let rig = Rig::new();
-    let script = Script::of([too_long(), too_long()]);
-    script.summary(say("IN SHORT"));
-    let live = rig.start(&script).await;
-    let outcome = ask(&live, "first").await;
-    assert!(matches!(outcome.end, End::Failed(ModelError::ContextTooLong { .. })), "{outcome:?}");
-    script.add(too_long());
     for _ in 0..10 {
         script.summary(too_long());
     }
-    let outcome = ask(&live, "second").await;
+    let outcome = ask(&live, "first").await;
     assert!(matches!(outcome.end, End::Failed(ModelError::ContextTooLong { .. })), "{outcome:?}");
     live.end().await;
 }
@@ -212,44 +184,4 @@ fn a_run_summarises_and_goes_on_from_the_summary() {
     assert!(!words.contains("OLD-WORDS") && words.ends_with("third\nI go on"), "{words}");
     let ran = case.run(&["-c", "-p", "fourth"]).ok();
     assert_eq!(lines(&ran).last().unwrap()["result"], "I go on");
-}
-
-/// A server that refuses a conversation for its length, in the API's own words.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_says_too_long_gets_a_summary() {
-    let events = |said: &str| {
-        let all = [
-            json!({"type": "message_start", "message": {"id": "m", "type": "message",
-                "role": "assistant", "model": "x", "content": [], "stop_reason": null,
-                "stop_sequence": null, "usage": {"input_tokens": 5, "output_tokens": 1}}}),
-            json!({"type": "content_block_start", "index": 0,
-                "content_block": {"type": "text", "text": ""}}),
-            json!({"type": "content_block_delta", "index": 0,
-                "delta": {"type": "text_delta", "text": said}}),
-            json!({"type": "content_block_stop", "index": 0}),
-            json!({"type": "message_delta", "usage": {"output_tokens": 2},
-                "delta": {"stop_reason": "end_turn", "stop_sequence": null}}),
-            json!({"type": "message_stop"}),
-        ];
-        let lines = all
-            .iter()
-            .map(|event| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap()));
-        server::events(&lines.collect::<String>())
-    };
-    let refusal = json!({"type": "error", "error": {"type": "invalid_request_error",
-        "message": "prompt is too long: 210000 tokens > 200000 maximum"}});
-    let refusal = server::reply(400, "application/json", "", &refusal.to_string());
-    let served = server::Server::start(vec![refusal, events("IN-SHORT"), events("yes")]).await;
-    let case = Case::new("");
-    let args = ["run", "--output-format", "stream-json", "-p", "a question"];
-    let mut command = case.command(&args);
-    command.env("ANTHROPIC_BASE_URL", &served.url);
-    let ran = tokio::task::spawn_blocking(move || ran(&mut command)).await.unwrap().ok();
-    assert_eq!(lines(&ran).last().unwrap()["result"], "yes");
-    let seen = served.seen();
-    assert_eq!(seen.len(), 3);
-    assert_eq!(seen[1].header("x-quarterdeck-purpose"), Some("compact"));
-    let last: serde_json::Value = serde_json::from_str(&seen[2].body).unwrap();
-    let messages = last["messages"].to_string();
-    assert!(messages.contains("IN-SHORT") && messages.contains("a question"), "{messages}");
 }

@@ -75,7 +75,9 @@ fn files_with(dir: &std::path::Path, text: &str) -> Option<std::path::PathBuf> {
 fn input_that_makes_no_sense_is_an_error_that_names_its_line() {
     let case =
         Case::new("name: q\nactors:\n  - who: team-lead\n    turns: [{ say: x, repeat: true }]\n");
-    for (bad, words) in [("{\"type\":\"user\"", "line 2"), (&*line(" ", None), "no words")] {
+    for (bad, words) in
+        [("{\"type\":\"user\"", "line 2"), (&*line(" ", None), "the message is empty")]
+    {
         let mut command = case.play(&["--input-format", "stream-json"]);
         let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
         let text = line("fine", None) + bad + "\n";

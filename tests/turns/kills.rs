@@ -9,10 +9,10 @@ use quarterdeck::agent::rebuild::{LOST, rebuild};
 use quarterdeck::protocol::content::{ChatMessage, Known};
 use serde_json::Value;
 
-use super::case::{Case, read_until, rest, spread};
+use super::case::{Case, read_until, rest};
 use super::rig::results;
 use super::valid::assert_valid;
-use crate::support::soak;
+use crate::support::{soak, spread};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 const STEPS: usize = 6;

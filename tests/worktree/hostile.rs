@@ -35,7 +35,7 @@ fn what_is_wrong_and_what_to_do_is_said() {
     repo.write(".claude/worktrees/full/x", "something\n");
     repo.git(&["init", "--quiet", ".claude/worktrees/other"]);
     for name in ["file", "full", "other"] {
-        refused(&repo.root, name, &["is there already", name, "another name"]);
+        refused(&repo.root, name, &["already exists", name, "another name"]);
     }
     let elsewhere = repo.beside().join("elsewhere");
     repo.git(&["worktree", "add", "-q", "-b", "worktree-busy", elsewhere.to_str().unwrap()]);

@@ -14,7 +14,7 @@ fn a_diff_shows_all_that_the_project_does_not_have() {
     write(&tree.path.join("sub/inner.txt"), "not yet in one\n");
     write(&tree.path.join("new.txt"), "new\n");
     let text = diff(&tree.path, &repo.root).unwrap();
-    for words in ["+two changed", "+not yet in one", "not in git: new.txt"] {
+    for words in ["+two changed", "+not yet in one", "untracked: new.txt"] {
         assert!(text.contains(words), "{words}: {text}");
     }
     assert_eq!(diff(&repo.root, &repo.root).unwrap(), "", "the project itself is as it was");

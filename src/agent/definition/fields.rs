@@ -136,7 +136,7 @@ impl<'n> Fields<'n> {
         }
         for (key, _) in self.pairs() {
             if !known.contains(&key.name.as_str()) {
-                let what = format!("no field is called `{}`", key.name);
+                let what = format!("unknown field `{}`", key.name);
                 self.warnings.add_unknown(key.at, what, &key.name, &known);
             }
         }
@@ -160,8 +160,8 @@ impl<'n> Fields<'n> {
         };
         let odd = |c: char| c.is_control() || c.is_whitespace() || matches!(c, ',' | '(' | ')');
         if name.contains(odd) || name.chars().count() > LONGEST_NAME {
-            let what = format!("`{}` cannot be a name", name.escape_debug());
-            let hint = "use at most 64 characters, without blanks, commas and parentheses";
+            let what = format!("`{}` is not a valid name", name.escape_debug());
+            let hint = "use at most 64 characters, without spaces, commas or parentheses";
             self.errors.add_with(at, what, hint);
             return None;
         }
@@ -179,7 +179,7 @@ impl<'n> Fields<'n> {
                 Some(text.trim().to_owned())
             }
             None => {
-                self.errors.add(self.root.at, format!("there is no `{key}`"));
+                self.errors.add(self.root.at, format!("`{key}` is missing"));
                 None
             }
         }
@@ -231,7 +231,7 @@ impl<'n> Fields<'n> {
         let items = match &node.data {
             Data::List(items) => items,
             Data::Map(_) => {
-                self.wrong(node, key, "a list or words with commas");
+                self.wrong(node, key, "a list, or words separated by commas");
                 return None;
             }
             Data::Scalar { .. } => return self.text(key).map(|text| split(&text)),
@@ -245,7 +245,7 @@ impl<'n> Fields<'n> {
                 | Value::Number(_)
                 | Value::Array(_)
                 | Value::Object(_) => {
-                    let what = format!("each of `{key}` must be text, not {}", item.kind());
+                    let what = format!("every entry of `{key}` must be text, not {}", item.kind());
                     self.errors.add(item.at, what);
                 }
             }
@@ -342,7 +342,7 @@ impl<'n> Fields<'n> {
         if COLORS.contains(&color.as_str()) {
             return Some(color);
         }
-        let what = format!("no colour is called `{color}`; it gets another one");
+        let what = format!("unknown colour `{color}`; another one is used");
         self.warnings.add_unknown(node.at, what, &color, COLORS);
         None
     }
@@ -386,7 +386,8 @@ impl<'n> Fields<'n> {
             (Data::Map(pairs), _) => self.own_servers(pairs),
             (Data::Scalar { .. }, Value::String(name)) => vec![McpServer::Shared(name)],
             (Data::Scalar { .. } | Data::List(_), _) => {
-                let what = "each of `mcpServers` must be a name, or a name with its settings";
+                let what =
+                    "every entry of `mcpServers` must be a name, or a name with its settings";
                 self.errors.add(item.at, format!("{what}, not {}", item.kind()));
                 Vec::new()
             }

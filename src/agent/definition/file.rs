@@ -69,7 +69,7 @@ pub fn read_json(text: &str) -> Read {
         Ok(Value::Object(agents)) => agents,
         Ok(_) => {
             let hint = r#"for example {"reviewer": {"description": "…", "prompt": "…"}}"#;
-            wrong(WHOLE, "this must be an object of agents".to_owned(), Some(hint));
+            wrong(WHOLE, "expected an object of agents".to_owned(), Some(hint));
             return read;
         }
         Err(error) => {

@@ -154,7 +154,7 @@ fn collect(dir: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), (Pa
         }
         if name.ends_with(".md") {
             if files.len() == MOST_FILES {
-                let text = format!("there are more than {MOST_FILES} files; the rest is not read");
+                let text = format!("there are more than {MOST_FILES} files; the rest are not read");
                 return Err(failed(io::Error::other(text)));
             }
             files.push(path);

@@ -18,7 +18,7 @@ Sends a message to another agent: a background agent by its name or id, a teamma
 `*` for all teammates. What you write in your answers is not seen by other agents; this is the \
 only way to reach them.
 
-- A running agent gets the message at its next step; one that has ended goes on with it, in the \
+- A running agent gets the message at its next step; one that has ended is resumed with it, in the \
 background, and you are told when it is done.
 - `summary` is a preview of five to ten words; plain messages need it.
 - Structured messages answer requests: {\"type\": \"shutdown_response\", \"request_id\": …, \

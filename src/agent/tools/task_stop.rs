@@ -73,7 +73,7 @@ impl Tool for TaskStopTool {
                 Err(error) => return Output::failed(error.to_string()),
             };
             if let Some(end) = job.end() {
-                return Output::failed(format!("It runs no more: {}", end.summary));
+                return Output::failed(format!("It is no longer running: {}", end.summary));
             }
             // What came of it is told to its owner as every end is, also when that is who stops it.
             match cx.shell.jobs().kill(&id, LONGEST).await {

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 
 #[derive(Debug, Subcommand)]
 pub enum TeamCommand {
-    /// Make a team with its lead
+    /// Create a team with its lead
     Create {
         /// Letters, digits, `_` and `-`; at most 64
         name: String,
@@ -27,7 +27,7 @@ pub enum TeamCommand {
         /// The team
         name: String,
     },
-    /// What each agent of a team or a session is doing, from its signs of life
+    /// What each agent of a team or session is doing
     Status {
         /// The team, or a session: its id, the beginning of it, or `latest`
         #[arg(default_value = "latest")]
@@ -37,7 +37,7 @@ pub enum TeamCommand {
     Delete {
         /// The team
         name: String,
-        /// Even while members are in it
+        /// Even if it still has members
         #[arg(long)]
         force: bool,
     },
@@ -61,7 +61,7 @@ pub struct Join {
     /// The kind of agent
     #[arg(long = "type", value_name = "TYPE", default_value = "general-purpose")]
     pub kind: String,
-    /// What it is to do; also put into its inbox
+    /// What it should do; also sent to its inbox
     #[arg(long, value_name = "TEXT")]
     pub prompt: Option<String>,
     /// The model it uses

@@ -41,12 +41,12 @@ fn terminal(use_of_it: Terminal) -> Vec<Finding> {
     let theme = around.theme_name();
     let colours = match theme {
         "plain" => "no colours (NO_COLOR, or TERM=dumb)",
-        "sixteen" => "sixteen colours; COLORTERM=truecolor would say that there are more",
+        "sixteen" => "16 colours; set COLORTERM=truecolor if your terminal has more",
         _ => "all colours",
     };
     let mut found = vec![Finding::fine(TERMINAL, format!("{colours}: theme `{theme}`"))];
     if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
-        let what = "no terminal here: size and keyboard are not known";
+        let what = "not a terminal, so size and keyboard are unknown";
         found.push(Finding::note(TERMINAL, what));
         return found;
     }
@@ -56,11 +56,11 @@ fn terminal(use_of_it: Terminal) -> Vec<Finding> {
             Finding::wrong(TERMINAL, what)
         }
         Ok((columns, rows)) if columns < 140 || rows < 35 => {
-            let what = format!("{columns}×{rows}; from 140×35 on everything is on one screen");
+            let what = format!("{columns}×{rows}; from 140×35 on, everything fits on one screen");
             Finding::note(TERMINAL, what)
         }
         Ok((columns, rows)) => Finding::fine(TERMINAL, format!("{columns}×{rows}")),
-        Err(error) => Finding::note(TERMINAL, format!("the size cannot be told: {error}")),
+        Err(error) => Finding::note(TERMINAL, format!("the size could not be read: {error}")),
     });
     if use_of_it == Terminal::Free {
         found.push(keyboard());
@@ -72,26 +72,30 @@ fn terminal(use_of_it: Terminal) -> Vec<Finding> {
 /// Asks the terminal; it answers or stays silent for two seconds.
 fn keyboard() -> Finding {
     match crossterm::terminal::supports_keyboard_enhancement() {
-        Ok(true) => Finding::fine(TERMINAL, "the keyboard protocol is known: all chords arrive"),
+        Ok(true) => {
+            Finding::fine(TERMINAL, "the keyboard protocol is supported: all key chords work")
+        }
         Ok(false) => Finding::note(
             TERMINAL,
-            "no keyboard protocol: Shift+Enter may be Enter; Ctrl+J is a new line everywhere, and \
-             Ctrl+X stands for the other chords",
+            "no keyboard protocol: Shift+Enter may act as Enter; use Ctrl+J for a new line, and \
+             Ctrl+X for other chords that do not arrive",
         ),
-        Err(error) => Finding::note(TERMINAL, format!("the keyboard cannot be told: {error}")),
+        Err(error) => {
+            Finding::note(TERMINAL, format!("the keyboard could not be checked: {error}"))
+        }
     }
 }
 
 fn clipboard() -> Finding {
     if env::var_os("TMUX").is_none() {
-        let what = "copies with OSC 52, which most terminals know";
+        let what = "copies with OSC 52, which most terminals support";
         return Finding::fine(TERMINAL, what);
     }
     let set = said(Command::new("tmux").args(["show-options", "-gv", "set-clipboard"]));
     match set.as_deref() {
         Some("off") => Finding::note(
             TERMINAL,
-            "tmux keeps the clipboard to itself: `set -g set-clipboard on` in ~/.tmux.conf",
+            "tmux blocks the clipboard; put `set -g set-clipboard on` into ~/.tmux.conf",
         ),
         Some(_) | None => Finding::fine(TERMINAL, "copies with OSC 52 through tmux"),
     }
@@ -108,7 +112,7 @@ fn programs() -> Vec<Finding> {
     };
     let tmux = match said(Command::new("tmux").arg("-V")) {
         Some(version) => Finding::fine(PROGRAMS, version),
-        None => Finding::note(PROGRAMS, "tmux is not there; nothing needs it"),
+        None => Finding::note(PROGRAMS, "tmux is not installed; nothing needs it"),
     };
     vec![git, tmux, shell()]
 }
@@ -132,7 +136,8 @@ fn shell() -> Finding {
         Some(trouble) => Finding::note(PROGRAMS, trouble),
         None => {
             let (functions, aliases) = (shell.functions().len(), shell.aliases().len());
-            let what = format!("{name}: commands know {functions} functions, {aliases} aliases");
+            let what =
+                format!("{name}: commands get your {functions} functions and {aliases} aliases");
             Finding::fine(PROGRAMS, what)
         }
     }
@@ -147,7 +152,7 @@ fn models() -> Vec<Finding> {
         }
     }
     if found.is_empty() {
-        let what = "no key is set; ANTHROPIC_API_KEY or OPENAI_API_KEY would be one";
+        let what = "no key is set; set ANTHROPIC_API_KEY or OPENAI_API_KEY to use a real model";
         found.push(Finding::note(MODEL, what));
     }
     let chosen = model::catalog().and_then(|catalog| model::chosen(&catalog, None));

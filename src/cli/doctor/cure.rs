@@ -58,7 +58,7 @@ fn unlock(store: &Store, domain: &[String], target: &Path) -> Result<(), String>
     let mut held = store.locks().enter(&domain).map_err(|error| error.to_string())?;
     match held.try_take(target) {
         Ok(true) => Ok(()),
-        Ok(false) => Err("somebody holds it, or there is something in it".to_owned()),
+        Ok(false) => Err("it is in use, or not empty".to_owned()),
         Err(error) => Err(error.to_string()),
     }
 }

@@ -24,7 +24,7 @@ pub fn look(store: &Store) -> Vec<Finding> {
     let shown = home.root().display();
     let mut found = Vec::new();
     if !home.root().is_dir() {
-        found.push(Finding::fine(AREA, format!("{shown}: nothing is there yet")));
+        found.push(Finding::fine(AREA, format!("{shown} does not exist yet")));
         return found;
     }
     for team in entries(&home.teams()).filter_map(|path| dir_name(&path)) {
@@ -62,7 +62,7 @@ fn look_at_team(store: &Store, team: &TeamDir, found: &mut Vec<Finding>) {
             let agent = AgentName::found(&stem);
             let what = format!("{} is broken: {why}", path.display());
             found.push(Finding::wrong(AREA, what).with(
-                "keep the messages that are whole and set the broken file aside",
+                "keep the messages that can be read and set the broken file aside",
                 Deed::Rescue { team: team.clone(), agent },
             ));
         }
@@ -144,7 +144,7 @@ fn deleted(dir: &Path, found: &mut Vec<Finding>) {
             .parse::<i64>()
             .is_ok_and(|at| files::now().millis() - at > LEFT.as_millis() as i64);
         if path.is_dir() && is_old {
-            let what = format!("{} is what is left of `{team}`, which was deleted", path.display());
+            let what = format!("{} is left over from `{team}`, which was deleted", path.display());
             found.push(Finding::wrong(AREA, what).asking("remove it", Deed::Remove(path)));
         }
     }

@@ -26,7 +26,7 @@ use crate::store::{Durability, Store};
 
 #[derive(Debug, Args)]
 pub struct Doctor {
-    /// Put right what is ours; asks before anything with content is removed
+    /// Fix what is ours; asks before removing anything with content
     #[arg(long)]
     pub fix: bool,
     /// With --fix: remove without asking
@@ -174,13 +174,13 @@ fn lines(told: &[(Finding, Done)], left: usize, fixing: bool) -> Vec<Checked> {
     }
     let wrong = told.iter().filter(|(finding, _)| finding.state == State::Wrong).count();
     let end = match (wrong, left, fixing) {
-        (0, _, _) => "Nothing is wrong.".to_owned(),
-        (_, 0, true) => "Everything that was wrong is put right.".to_owned(),
+        (0, _, _) => "No problems found.".to_owned(),
+        (_, 0, true) => "All problems are fixed.".to_owned(),
         (_, 1, true) => "One problem is left.".to_owned(),
         (_, many, true) => format!("{many} problems are left."),
-        (1, ..) => "One problem. `quarterdeck doctor --fix` puts right what it can.".to_owned(),
+        (1, ..) => "One problem. `quarterdeck doctor --fix` fixes what it can.".to_owned(),
         (many, ..) => {
-            format!("{many} problems. `quarterdeck doctor --fix` puts right what it can.")
+            format!("{many} problems. `quarterdeck doctor --fix` fixes what it can.")
         }
     };
     lines.push(line(CheckedKind::End, end));

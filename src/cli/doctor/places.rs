@@ -49,7 +49,7 @@ fn settings(here: &Path) -> Vec<Finding> {
     let problems = catalog.problems.iter();
     found.extend(problems.map(|problem| Finding::note(SETTINGS, problem.to_string())));
     if found.is_empty() {
-        found.push(Finding::fine(SETTINGS, "nothing is wrong in the files that are there"));
+        found.push(Finding::fine(SETTINGS, "all settings files are valid"));
     }
     found
 }
@@ -63,20 +63,20 @@ fn worktrees(here: &Path) -> Vec<Finding> {
         let path = listed.path.display();
         let deed = Deed::Worktree { repo: here.to_owned(), name: listed.name.clone() };
         if listed.missing {
-            let what = format!("{path} is gone, but git still knows it");
-            found.push(Finding::wrong(WORKTREES, what).with("have git forget it", deed));
+            let what = format!("{path} is gone, but git still lists it");
+            found.push(Finding::wrong(WORKTREES, what).with("remove it from git's list", deed));
             continue;
         }
         let opened = worktree::open(here, listed, &options);
         found.push(match opened.and_then(|tree| worktree::changes(&tree)) {
             Ok(changes) if changes.is_empty() => {
-                let what = format!("{path} is left, and nothing was done in it");
+                let what = format!("{path} is left over, without changes");
                 Finding::wrong(WORKTREES, what).with("remove it with its branch", deed)
             }
             Ok(changes) => Finding::note(
                 WORKTREES,
                 format!(
-                    "{path} holds work ({}); `quarterdeck worktree clean --force {}` throws it away",
+                    "{path} holds work ({}); `quarterdeck worktree clean --force {}` discards it",
                     changes.summary, listed.name
                 ),
             ),
@@ -84,7 +84,7 @@ fn worktrees(here: &Path) -> Vec<Finding> {
         });
     }
     if found.is_empty() {
-        found.push(Finding::fine(WORKTREES, "none are left"));
+        found.push(Finding::fine(WORKTREES, "none left over"));
     }
     found
 }
@@ -102,12 +102,12 @@ fn rehearsals(tmp: &Path) -> Vec<Finding> {
             name.starts_with("quarterdeck-demo-") && about.is_dir() && about.uid() == user;
         if is_ours && age.is_some_and(|age| age > OVER) {
             let path = entry.path();
-            let what = format!("{} is left of a rehearsal", path.display());
+            let what = format!("{} is left over from a rehearsal", path.display());
             found.push(Finding::wrong(TEMPORARY, what).asking("remove it", Deed::Remove(path)));
         }
     }
     if found.is_empty() {
-        found.push(Finding::fine(TEMPORARY, "none are left of rehearsals"));
+        found.push(Finding::fine(TEMPORARY, "none left over from rehearsals"));
     }
     found
 }

@@ -39,7 +39,7 @@ pub fn look(store: &Store) -> Vec<Finding> {
         }
         if lead == Lead::Rests && is_orphan(team) {
             let what = format!(
-                "team `{}` worked in {}, which is gone: its session cannot go on",
+                "team `{}` worked in {}, which is gone: its session cannot be resumed",
                 team.name,
                 team.lead().and_then(|lead| lead.cwd.as_deref()).unwrap_or_default()
             );
@@ -53,9 +53,9 @@ pub fn look(store: &Store) -> Vec<Finding> {
     orphans(store, &mut found);
     if found.is_empty() {
         let what = match all.teams.len() {
-            0 => "there are none".to_owned(),
-            1 => "one team, and nothing is left undone".to_owned(),
-            many => format!("{many} teams, and nothing is left undone"),
+            0 => "none".to_owned(),
+            1 => "one team, without problems".to_owned(),
+            many => format!("{many} teams, without problems"),
         };
         found.push(Finding::fine(AREA, what));
     }
@@ -89,7 +89,7 @@ fn orphans(store: &Store, found: &mut Vec<Finding>) {
             });
         let what = match is_set_aside {
             true => format!("{} has only a broken roster", path.display()),
-            false => format!("{} has no roster: no team is there", path.display()),
+            false => format!("{} has no roster, so it is not a team", path.display()),
         };
         found.push(Finding::wrong(AREA, what).asking("remove it", Deed::Remove(path)));
     }
@@ -98,7 +98,8 @@ fn orphans(store: &Store, found: &mut Vec<Finding>) {
         let is_session = uuid::Uuid::parse_str(dir.as_str()).is_ok();
         if !is_session && !home.team(&dir).exists() {
             let path = home.tasks(&dir);
-            let what = format!("{} holds tasks of a team that is gone", path.display());
+            let what =
+                format!("{} holds the tasks of a team that no longer exists", path.display());
             found.push(Finding::wrong(AREA, what).asking("remove it", Deed::Remove(path)));
         }
     }
@@ -130,9 +131,9 @@ fn members(
         }
         // What another program's members do, it alone knows.
         if lead == Lead::Rests && member.is_active == Some(true) {
-            let what = format!("{} counts as working, but no process of it runs", member.agent_id);
+            let what = format!("{} is marked as working, but its process is gone", member.agent_id);
             let deed = Deed::Idle { team: dir.clone(), name: member.name.clone() };
-            found.push(Finding::wrong(AREA, what).with("note it as idle", deed));
+            found.push(Finding::wrong(AREA, what).with("mark it as idle", deed));
         }
     }
 }
@@ -162,17 +163,17 @@ fn tasks(store: &Store, dir: &TeamDir, team: Option<&Team>, lead: Lead, found: &
     let mut gone = Vec::new();
     for task in all.iter().filter(|task| is_stuck(store, dir, task, lead)) {
         let Some(owner) = task.owner() else {
-            let what = format!("task #{} of `{dir}` is in progress, but nobody's", task.id);
+            let what = format!("task #{} of `{dir}` is in progress, but has no owner", task.id);
             let deed = Deed::Release { list: dir.clone(), task: task.id.clone() };
-            found.push(Finding::wrong(AREA, what).with("note it as pending again", deed));
+            found.push(Finding::wrong(AREA, what).with("set it back to pending", deed));
             continue;
         };
         let is_member = team.is_none_or(|team| team.member(owner).is_some());
         if !is_member && !gone.contains(owner) {
             gone.push(owner.clone());
-            let what = format!("{owner} is gone, but task #{} of `{dir}` is still theirs", task.id);
+            let what = format!("{owner} is gone, but still owns task #{} of `{dir}`", task.id);
             let deed = Deed::Unassign { list: dir.clone(), agent: owner.clone() };
-            found.push(Finding::wrong(AREA, what).with("give their tasks back to the list", deed));
+            found.push(Finding::wrong(AREA, what).with("release their tasks", deed));
         }
     }
 }

@@ -15,7 +15,7 @@ const EXAMPLES: &str = r#"Examples:
 
 It ends when the lead has answered, no agent works in the background and nothing waits for the
 lead. Ctrl-C interrupts it and still prints the result; a second one ends it at once. With
---on-ask wait, open questions stay open: answer them, then go on with -c.
+--on-ask wait, open questions stay open: answer them, then resume with -c.
 
 Lines of --input-format stream-json: messages, with an optional "priority" (now, next, later),
 and requests, each answered by a `control_response` line with its request_id:
@@ -27,33 +27,33 @@ Requests, with their fields; "agent" is a name or an id, and means the lead if i
   stop_task            task_id: ends an agent, or a background command
   compact              agent?, instructions?: summarises its conversation
   set_permission_mode  mode, agent?
-  aside                purpose (title, summary, side_question, memory), prompt, agent?: asks
-                       beside its conversation, which learns nothing of it
+  aside                purpose (title, summary, side_question, memory), prompt, agent?: asks on the
+                       side, without a trace in its conversation
   run_agent            prompt, agent_type?, description?, model?, run_in_background?, agent?:
                        runs a subagent and answers with its result
   say                  text, agent?, priority?: words to an agent, such as a teammate
-  pause, unpause       agent?: holds it at its next boundary, and lets it go on
-  spawn                name, prompt?, agent_type?, model?, mode?, worktree?: starts a teammate,
-                       or one that failed or left again, from its transcript
-  stop                 agent: ends it, whatever it does
+  pause, unpause       agent?: pauses it at its next step, and resumes it
+  spawn                name, prompt?, agent_type?, model?, mode?, worktree?: starts a teammate, or
+                       restarts one that failed or left, from its transcript
+  stop                 agent: ends it, whatever it is doing
   shutdown             agent, reason?: asks a teammate to end, as the lead would
-  initialize           nothing: answers with what there is
-`control_cancel_request` with a request_id gives up a request that is still going on.
+  initialize           no fields: answers with what is available
+`control_cancel_request` with a request_id cancels a request that is still running.
 
-Exit codes: 0 done; 1 failed (no more turns, the budget is spent, the model did not answer);
+Exit codes: 0 done; 1 failed (out of turns, out of budget, or no answer from the model);
 2 wrong usage or bad input; 130 interrupted."#;
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Run {
-    /// What the lead is asked; `-`, or nothing, reads it from standard input
+    /// What the lead should do; `-`, or nothing, reads it from standard input
     #[arg(short = 'p', long = "prompt", value_name = "TEXT", allow_hyphen_values = true)]
     pub prompt: Option<String>,
-    /// What is printed: the last answer, one JSON object at the end, or one per event
+    /// What to print: the last answer, one JSON object at the end, or one per event
     /// [default: text; json with --json]
     #[arg(long, value_name = "FORMAT")]
     pub output_format: Option<OutputFormat>,
-    /// What standard input holds: text, or one JSON message a line, until it ends
+    /// What standard input holds: text, or one JSON message per line
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub input_format: InputFormat,
     /// The model: an alias, or `provider/model`
@@ -71,43 +71,43 @@ pub struct Run {
     /// The same as `--permission-mode bypassPermissions`
     #[arg(long)]
     pub dangerously_skip_permissions: bool,
-    /// Rules that allow, such as `Bash(git log:*),Edit`; may be given more than once
+    /// Rules that allow, such as `Bash(git log:*),Edit`; can be repeated
     #[arg(long = "allowedTools", alias = "allowed-tools", value_name = "RULES")]
     pub allowed_tools: Vec<String>,
-    /// Tools to take away, and rules that deny; may be given more than once
+    /// Tools to take away, and rules that deny; can be repeated
     #[arg(long = "disallowedTools", alias = "disallowed-tools", value_name = "RULES")]
     pub disallowed_tools: Vec<String>,
-    /// Only these tools, as in `Read,Grep,Bash`; an empty list is none
+    /// Only these tools, such as `Read,Grep,Bash`; an empty list means none
     #[arg(long, value_name = "TOOLS")]
     pub tools: Vec<String>,
-    /// One more directory to work in; may be given more than once
+    /// One more directory to work in; can be repeated
     #[arg(long, value_name = "DIR")]
     pub add_dir: Vec<PathBuf>,
     /// One more settings file
     #[arg(long, value_name = "FILE")]
     pub settings: Vec<PathBuf>,
-    /// What becomes of questions: refused, left for `quarterdeck asks`, or allowed
+    /// What happens to asks: refuse them, leave them for `quarterdeck asks`, or allow them
     #[arg(long, value_name = "WHAT", default_value = "deny")]
     pub on_ask: OnAsk,
-    /// The most answers of the lead to one message
+    /// The most turns the lead may take for one message
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_turns: Option<u32>,
-    /// The most that the session may spend, in US dollars
+    /// The most the session may spend, in US dollars
     #[arg(long, value_name = "USD", value_parser = positive)]
     pub max_budget_usd: Option<f64>,
-    /// Go on with the newest session of this directory
+    /// Resume the newest session of this directory
     #[arg(short = 'c', long = "continue", conflicts_with = "resume")]
     pub go_on: bool,
-    /// Go on with this session; the beginning of its id is enough
+    /// Resume this session; the beginning of its id is enough
     #[arg(short = 'r', long, value_name = "ID")]
     pub resume: Option<String>,
     /// Play a playbook instead of asking a model; `demo` is the embedded rehearsal
     #[arg(long, value_name = "FILE")]
     pub playbook: Option<PathBuf>,
-    /// Agents without a type are forks that know the whole conversation
+    /// Start agents without a type as forks that know the whole conversation
     #[arg(long)]
     pub fork: bool,
-    /// Work in a git worktree of its own; kept at the end if anything was done in it
+    /// Work in a separate git worktree; it is kept if anything changed in it
     #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "")]
     pub worktree: Option<String>,
     /// Send an agent that is waited for to the background after so many seconds
@@ -143,7 +143,7 @@ pub enum OnAsk {
 
 /// A number above zero.
 fn positive(text: &str) -> Result<f64, String> {
-    let number: f64 = text.parse().map_err(|_| "it is no number".to_owned())?;
+    let number: f64 = text.parse().map_err(|_| "it is not a number".to_owned())?;
     match number > 0.0 && number < 1e9 {
         true => Ok(number),
         false => Err("it must be more than 0, and less than a billion".to_owned()),

@@ -38,7 +38,13 @@ pub struct Begun {
     pub tree: Option<Worktree>,
 }
 
-pub async fn begin(store: &Store, run: &Run, out: &mut Out) -> Result<Begun, Failure> {
+/// Begins a session, or gives up when `stop` says so: start-up files of a shell may take long.
+pub async fn begin(
+    store: &Store,
+    run: &Run,
+    out: &mut Out,
+    stop: impl Future<Output = ()>,
+) -> Result<Begun, Failure> {
     if !run.on_screen && run.playbook.as_deref().is_some_and(demo::is_demo) {
         let project = demo::enter_scratch()?;
         out.remark(&format!("quarterdeck: the rehearsal works in {}", project.display()));
@@ -47,7 +53,11 @@ pub async fn begin(store: &Store, run: &Run, out: &mut Out) -> Result<Begun, Fai
     let here = here.canonicalize().unwrap_or(here);
     let tree = run.worktree.as_ref().map(|name| worktree_of(&here, name, out)).transpose()?;
     let project = tree.as_ref().map_or_else(|| here.clone(), |tree| tree.inside(&here));
-    match start(store, run, project, out).await {
+    let started = tokio::select! {
+        started = start(store, run, project, out) => started,
+        () = stop => Err(Failure::Interrupted),
+    };
+    match started {
         Ok(live) => Ok(Begun { live, tree }),
         Err(failure) => {
             // Nothing was done in it.
@@ -145,7 +155,7 @@ fn mode(run: &Run, lead: Option<&Definition>) -> Result<Option<Mode>, Failure> {
         return Ok(Some(Mode::BypassPermissions));
     }
     match run.permission_mode.as_deref().map(known_mode).transpose()? {
-        Some(Mode::Bubble) => Err(Failure::bad_input("only forks are in the mode `bubble`")),
+        Some(Mode::Bubble) => Err(Failure::bad_input("only forks can use the mode `bubble`")),
         Some(mode) => Ok(Some(mode)),
         // A file of the project must not free the lead of all questions.
         None => Ok(lead
@@ -169,7 +179,7 @@ fn session(store: &Store, run: &Run, project: &Path) -> Result<Option<SessionId>
     }
     let newest = resume::sessions(store.home(), project).into_iter().next();
     newest.map(Some).ok_or_else(|| {
-        none("there is no session of this directory yet; begin one without -c".to_owned())
+        none("there is no session to resume in this directory; start one without -c".to_owned())
     })
 }
 
@@ -209,7 +219,7 @@ fn definition(definitions: &Catalog, name: &str) -> Result<Definition, Failure> 
             Some(near) => format!("did you mean `{near}`?"),
             None => "`quarterdeck agents list` shows all".to_owned(),
         };
-        Failure::no("agent_not_found", format!("no kind of agent is called `{name}`; {hint}"))
+        Failure::no("agent_not_found", format!("there is no agent type `{name}`; {hint}"))
     })
 }
 
@@ -224,7 +234,7 @@ fn brains(run: &Run, lead: Option<&Definition>, out: &mut Out) -> Result<(Brains
                 false => Playbook::load(file).map_err(|error| bad(error.to_string()))?,
             };
             if run.model.is_some() {
-                out.remark("quarterdeck: --model is not used: the playbook answers");
+                out.remark("quarterdeck: --model is ignored: the playbook answers");
             }
             // What nobody watches need not be slow; what somebody watches must not break off.
             let (pace, unmatched) = match run.on_screen {

@@ -25,7 +25,7 @@ const GRACE: Duration = Duration::from_secs(15);
 
 const NOBODY_ALLOWS: &str = "nobody is here to allow it; do without it, or say what is needed";
 const NOBODY_ANSWERS: &str =
-    "nobody is here to answer; go on with what seems best, and say what you assumed";
+    "nobody is here to answer; continue with what seems best, and say what you assumed";
 
 /// How the session is to be left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -294,7 +294,7 @@ impl<'a> Client<'a> {
             OnAsk::Wait => {
                 let (session, id) = (self.live.session(), &ask.id);
                 self.out.remark(&format!(
-                    "quarterdeck: waits for an answer: quarterdeck asks show {session} '{id}'"
+                    "quarterdeck: waiting for an answer: quarterdeck asks show {session} '{id}'"
                 ));
                 return;
             }
@@ -326,9 +326,7 @@ impl<'a> Client<'a> {
                 End::Failed(_) => (broken, badly(&last.end)),
             },
             Doing::Ended => (broken, Err(Failure::no("error", "the lead was stopped"))),
-            Doing::Working => {
-                (broken, Err(Failure::no("error", "the lead broke down; the log says more")))
-            }
+            Doing::Working => (broken, Err(Failure::no("error", "the lead crashed; see the log"))),
         };
         match (&self.bad_input, stands) {
             (Some(bad), (_, Ok(()))) => (broken, Err(Failure::bad_input(bad.message()))),

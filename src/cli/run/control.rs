@@ -223,7 +223,7 @@ async fn set_mode(live: &Live, agent: Option<String>, mode: &str) -> Result<Valu
     let agent = whom(live, agent)?;
     let mode = known_mode(mode).map_err(|failure| failure.message().to_owned())?;
     match mode == Mode::Bubble {
-        true => Err("only forks are in the mode `bubble`".to_owned()),
+        true => Err("only forks can use the mode `bubble`".to_owned()),
         false => submit(live, Ok(Op::Mode { agent, mode })).await,
     }
 }

@@ -130,7 +130,7 @@ fn message(text: &str, line: usize) -> Result<Said, Failure> {
         ("user", Some(message), ..) => {
             let (text, when) = (message.content.text(), priority.unwrap_or(When::Next));
             match text.trim().is_empty() {
-                true => Err(wrong(line, "the message has no words")),
+                true => Err(wrong(line, "the message is empty")),
                 false => Ok(Said::Words(Words { text, when })),
             }
         }
@@ -141,6 +141,6 @@ fn message(text: &str, line: usize) -> Result<Said, Failure> {
             Err(wrong(line, "a `control_request` needs `request_id` and `request`"))
         }
         ("control_cancel_request", _, Some(id), _) => Ok(Said::Cancel(id)),
-        _ => Err(wrong(line, &format!("`{kind}` is no message of a user"))),
+        _ => Err(wrong(line, &format!("`{kind}` is not a user message"))),
     }
 }

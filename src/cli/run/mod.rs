@@ -50,7 +50,7 @@ async fn headless(
         input = Input::open(run) => input?,
         () = signals.next() => return Err(Failure::Interrupted),
     };
-    let Begun { live, tree } = begin::begin(store, run, out).await?;
+    let Begun { live, tree } = begin::begin(store, run, out, signals.next()).await?;
     if input.is_over() && !live.had_work {
         live.end().await;
         return Err(Failure::bad_input("nothing was left to do; say what to do with -p TEXT"));

@@ -57,7 +57,7 @@ const NAMES: &[(Key, &str, &str)] = &[
 ];
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no key; write `y`, `<C-y>`, `<S-up>`, `<A-1>`, `<f2>`")]
+#[error("`{0}` is not a key; write `y`, `<C-y>`, `<S-up>`, `<A-1>`, `<f2>`")]
 pub struct BadChord(pub String);
 
 impl Chord {

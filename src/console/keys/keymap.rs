@@ -109,7 +109,7 @@ impl Keymap {
                 let at = line(section.span().start);
                 let known = Context::ALL.map_names();
                 let what = format!(
-                    "line {at}: no keys are read in `{}`; there are {known}",
+                    "line {at}: there is no section `[{}]`; use {known}",
                     section.get_ref()
                 );
                 return Err(wrong(what));

@@ -21,9 +21,9 @@ pub use words::text;
 /// Why there is no picture.
 #[derive(Debug, thiserror::Error)]
 pub enum PictureError {
-    #[error("pictures end in .png, .svg, .txt or .gif; `{0}` does not")]
+    #[error("`{0}` must end in .png, .svg, .txt or .gif")]
     Ending(String),
-    #[error("the picture would be too large; take a smaller --size")]
+    #[error("the picture would be too large; use a smaller --size")]
     Size,
     #[error("the picture cannot be drawn: {0}")]
     Drawing(String),

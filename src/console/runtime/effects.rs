@@ -85,9 +85,7 @@ pub(super) fn copy(text: &str, terminal: &alert::Terminal, screen: &mut Screen) 
             screen.send(&sequence)?;
             told(Level::Info, format!("Copied {} characters.", text.chars().count()))
         }
-        None => {
-            told(Level::Warning, "This is too long for the clipboard of a terminal.".to_owned())
-        }
+        None => told(Level::Warning, "This is too long for a terminal's clipboard.".to_owned()),
     })
 }
 

@@ -130,5 +130,5 @@ pub fn export(dir: &Path, name: &str, text: &str) -> io::Result<PathBuf> {
             Err(error) => return Err(error),
         }
     }
-    Err(io::Error::new(io::ErrorKind::AlreadyExists, "there are too many of that name"))
+    Err(io::Error::new(io::ErrorKind::AlreadyExists, "there are too many files of that name"))
 }

@@ -66,6 +66,11 @@ impl Opened {
         screen.draw(|frame| deck.paint(frame))?;
         Ok(Self { screen, signals })
     }
+
+    /// Waits for a signal to end.
+    pub async fn told_to_end(&mut self) {
+        self.signals.next().await;
+    }
 }
 
 /// The console on a session until the person leaves; says how they left.

@@ -54,7 +54,7 @@ pub fn editor(text: &str, ending: &str) -> io::Result<Job> {
 pub fn shell() -> io::Result<Job> {
     let shell = env::var("SHELL").ok().filter(|shell| !shell.is_empty());
     let words = vec![shell.unwrap_or_else(|| "/bin/sh".to_owned())];
-    let greeting = "The agents go on. `exit` or Ctrl+D comes back to the console.\r\n";
+    let greeting = "The agents keep working. `exit` or Ctrl+D takes you back to the console.\r\n";
     Ok(Job { words, file: None, greeting: Some(greeting) })
 }
 

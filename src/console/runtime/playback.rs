@@ -118,9 +118,7 @@ impl Playback {
             | Effect::Shell
             | Effect::Export { .. } => true,
             Effect::Send(_) | Effect::Merge(_) | Effect::Look(_) => {
-                self.deck
-                    .state
-                    .say(Level::Warning, "This is a recording: nothing can be asked of it.");
+                self.deck.state.say(Level::Warning, "This is a recording: it takes no prompts.");
                 false
             }
             // Nobody has to be called to what is over, and nothing is written that could be kept.

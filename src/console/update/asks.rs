@@ -124,7 +124,7 @@ fn weigh(state: &mut State) -> Vec<Effect> {
     dialog.held = None;
     if held.early {
         dialog.note =
-            Some(format!("`{}` came before this could be read: press it again", held.typed));
+            Some(format!("`{}` came too soon after this appeared; press it again", held.typed));
         return Vec::new();
     }
     letters::act(state, held)
@@ -182,7 +182,7 @@ fn show(state: &mut State, id: &AskId, way: Way) {
     let (now, asks) = (state.now, &mut state.asks);
     let Some(known) = asks.get_mut(id) else { return };
     let mut dialog = AskDialog::new(&known.ask, way, now);
-    dialog.note = known.refused.as_ref().map(|why| format!("the answer was not taken: {why}"));
+    dialog.note = known.refused.as_ref().map(|why| format!("the answer was not accepted: {why}"));
     asks.dialog = Some(dialog);
     asks.select(id);
 }

@@ -176,7 +176,7 @@ fn shutdown(state: &State, rest: &str) -> Outcome {
     let (name, reason) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
     let agent = whom(state, name)?;
     if agent.kind == Kind::Lead {
-        return Err("The lead ends with the session: /quit.".to_owned());
+        return Err("The lead ends with the session; use /quit.".to_owned());
     }
     op(Op::Shutdown { agent: agent.id.clone(), reason: reason.trim().to_owned() })
 }

@@ -161,7 +161,7 @@ pub fn restore(state: &mut State, to: &AgentId, text: &str) {
         state.composer.set_text(text);
     } else if state.composer.history.push(text) {
         let key = state.keymap.key(Context::Composer, Action::Up);
-        state.info(format!("The words are one {key} away."));
+        state.info(format!("Your words are kept: press {key} in the composer."));
     }
 }
 

@@ -88,7 +88,7 @@ pub fn on_refused(state: &mut State, op: Op, why: &str) -> Vec<Effect> {
 
 pub fn on_edited(state: &mut State, purpose: &Editing, text: Option<String>) -> Vec<Effect> {
     let Some(text) = text else {
-        state.info("The editor was left without saving; nothing changed.");
+        state.info("The editor closed without saving; nothing changed.");
         return Vec::new();
     };
     match purpose {

@@ -46,8 +46,8 @@ pub fn act(state: &mut State, action: Action) -> Vec<Effect> {
         Action::ToggleMouse => {
             state.ui.mouse = !state.ui.mouse;
             let words = match state.ui.mouse {
-                true => "The mouse is the console's.",
-                false => "The mouse is the terminal's: select and copy as usual.",
+                true => "The console has the mouse.",
+                false => "The terminal has the mouse: select and copy as usual.",
             };
             state.info(words);
             return vec![Effect::Mouse(state.ui.mouse)];
@@ -198,7 +198,7 @@ fn to_background(state: &mut State) -> Vec<Effect> {
     match running {
         Some(use_id) => vec![Effect::Send(Op::Background { use_id })],
         None => {
-            state.info("No subagent and no command of this agent is waited for.");
+            state.info("This agent is not waiting for a subagent or command.");
             Vec::new()
         }
     }

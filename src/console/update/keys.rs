@@ -68,7 +68,7 @@ fn after_prefix(state: &mut State, chord: Chord) -> Vec<Effect> {
         Some((_, action)) => everywhere::act(state, action),
         None => {
             let prefix = state.keymap.key(Context::Everywhere, Action::Prefix);
-            state.info(format!("{prefix} {} means nothing.", chord.shown()));
+            state.info(format!("{prefix} {} is not bound to anything.", chord.shown()));
             Vec::new()
         }
     }

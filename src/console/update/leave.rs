@@ -28,12 +28,12 @@ pub fn leave(state: &mut State) -> Vec<Effect> {
         entry("Stay", "nothing changes", Pick::Stay),
         entry(
             "Pause the session",
-            "all stops where it stands; `quarterdeck -c` goes on with it",
+            "everything stops where it is; `quarterdeck -c` resumes it",
             Pick::Leave(Parting::Suspend),
         ),
         entry(
             "End the session",
-            "agents are told to end, what they started is stopped",
+            "agents end, and what they started is stopped",
             Pick::Leave(Parting::End),
         ),
     ];
@@ -51,8 +51,8 @@ fn words(working: usize, asking: usize) -> Vec<String> {
     }
     match asking {
         0 => {}
-        1 => words.push("One question waits for your answer.".to_owned()),
-        many => words.push(format!("{many} questions wait for your answer.")),
+        1 => words.push("One ask waits for your answer.".to_owned()),
+        many => words.push(format!("{many} asks wait for your answer.")),
     }
     words
 }

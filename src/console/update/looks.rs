@@ -71,22 +71,21 @@ fn offer_merge(state: &mut State, preview: Preview, tree: &str) {
     let Preview { branch, into, stat, conflicts, commits } = preview;
     let into = if into.is_empty() { "the project".to_owned() } else { into };
     if commits == 0 {
-        state.info(format!("{into} has everything that is committed on {branch} ({tree})."));
+        state.info(format!("{into} already has every commit of {branch} ({tree})."));
         return;
     }
     let mut words = vec![match commits {
-        1 => format!("One commit of {branch} comes into {into}."),
-        many => format!("{many} commits of {branch} come into {into}."),
+        1 => format!("Merges one commit of {branch} into {into}."),
+        many => format!("Merges {many} commits of {branch} into {into}."),
     }];
     words.extend(stat);
-    words.push(format!("The worktree: {tree}. What is in no commit is not merged."));
+    words.push(format!("The worktree: {tree}. Uncommitted changes are not merged."));
     if !conflicts.is_empty() {
         words.push(String::new());
-        words
-            .push("Both sides changed these in ways that do not fit; nothing was done:".to_owned());
+        words.push("Both sides changed the same lines here; nothing was merged:".to_owned());
         words.extend(conflicts.iter().map(|file| format!("  {file}")));
-        words.push(format!("`git merge {branch}` lets you settle them by hand."));
-        let title = format!("{branch} does not fit");
+        words.push(format!("`git merge {branch}` lets you resolve them by hand."));
+        let title = format!("{branch} has conflicts");
         dialogs::open_sheet(state, Page::Words { title, lines: words });
         return;
     }
@@ -112,7 +111,7 @@ fn offer_sessions(state: &mut State, sessions: &[Past], wanted: &str) -> Vec<Eff
             others.iter().filter(|past| past.id.as_str().starts_with(wanted)).collect();
         return match named[..] {
             [past] if past.is_running => {
-                state.say(Level::Error, "This session is open in another place.");
+                state.say(Level::Error, "This session is open elsewhere.");
                 Vec::new()
             }
             [past] => vec![Effect::Quit(Parting::Resume(past.id.clone()))],
@@ -121,7 +120,7 @@ fn offer_sessions(state: &mut State, sessions: &[Past], wanted: &str) -> Vec<Eff
                 Vec::new()
             }
             [..] => {
-                state.say(Level::Error, format!("{wanted} could be several; write more of it."));
+                state.say(Level::Error, format!("{wanted} matches several; give more of it."));
                 Vec::new()
             }
         };
@@ -131,9 +130,9 @@ fn offer_sessions(state: &mut State, sessions: &[Past], wanted: &str) -> Vec<Eff
         let first = one_line(&past.first);
         let id = past.id.as_str();
         Entry {
-            label: if first.is_empty() { "nothing was said yet".to_owned() } else { first },
+            label: if first.is_empty() { "no messages yet".to_owned() } else { first },
             help: match past.is_running {
-                true => "open in another place".to_owned(),
+                true => "open elsewhere".to_owned(),
                 false => format!("{} ago", age(now, past.changed)),
             },
             keys: id.get(..8).unwrap_or(id).to_owned(),
@@ -148,8 +147,8 @@ fn offer_sessions(state: &mut State, sessions: &[Past], wanted: &str) -> Vec<Eff
         state.info("There is no other session of this project.");
         return Vec::new();
     }
-    let mut picker = Picker::new("go on with another session", entries);
-    picker.words = vec!["This one stands still meanwhile; it can be gone on with, too.".to_owned()];
+    let mut picker = Picker::new("resume another session", entries);
+    picker.words = vec!["This one is paused; you can resume it later.".to_owned()];
     open(state, picker);
     Vec::new()
 }

@@ -99,7 +99,7 @@ fn with_selected(state: &mut State, dialog: impl FnOnce(TaskId) -> TaskDialog) -
 }
 
 fn none_selected(state: &mut State) -> Vec<Effect> {
-    state.info("There is no task yet; + makes one.");
+    state.info("There are no tasks yet; + adds one.");
     Vec::new()
 }
 
@@ -130,12 +130,12 @@ fn release(state: &mut State) -> Vec<Effect> {
     let Some(task) = state.tasks.selected() else { return none_selected(state) };
     let (id, owner, status) = (task.id.clone(), task.owner().cloned(), task.status);
     let Some(owner) = owner else {
-        state.info(format!("Task #{id} is nobody's."));
+        state.info(format!("Task #{id} has no owner."));
         return Vec::new();
     };
     let claim = state.tasks.selected().and_then(|task| state.claim(task));
     if !claim.is_some_and(|claim| claim.is_stale()) {
-        state.info(format!("{owner} still has task #{id}; s gives it to somebody else."));
+        state.info(format!("{owner} still has task #{id}; s gives it to someone else."));
         return Vec::new();
     }
     let mut effects = Vec::new();

@@ -73,7 +73,7 @@ pub(super) fn lines(cell: &Cell, sheet: &Sheet<'_>) -> Vec<Line<'static>> {
             let count = format!("({attempt}/{of})");
             let left = until.millis() - sheet.cache.now().millis();
             let (words, style) = match (*over, left > 0) {
-                (true, _) => (format!("{why}; tried again {count}"), theme.faint),
+                (true, _) => (format!("{why}; retried {count}"), theme.faint),
                 (false, true) => {
                     let seconds = (left + 999) / 1000;
                     (format!("{why}, trying again in {seconds} s {count}"), theme.attention)
@@ -248,7 +248,10 @@ fn idle(who: &[Resting], sheet: &Sheet<'_>) -> Line<'static> {
         spans.push(badge(&one.name, color, theme));
     }
     let words = match who {
-        [one] if !one.said.is_empty() => format!(" idle: {}", one_line(&one.said)),
+        [one] if !one.said.is_empty() => {
+            let words: Vec<&str> = one.said.split_whitespace().collect();
+            format!(" idle: {}", one_line(&words.join(" ")))
+        }
         [] | [_] | [..] => " idle".to_owned(),
     };
     let used: usize = spans.iter().map(Span::width).sum();
@@ -372,7 +375,7 @@ fn compacted(
 ) -> Vec<Line<'static>> {
     let theme = sheet.theme;
     let words = format!(
-        "conversation summed up: {} {} {} tokens",
+        "conversation summarised: {} {} {} tokens",
         tokens(before),
         theme.glyphs.arrow,
         tokens(after)

@@ -60,11 +60,11 @@ pub fn draw_composer(
 
 fn placeholder(state: &State) -> &'static str {
     if state.about.is_replay {
-        return "this session is over: it is only shown";
+        return "this session is over: you can only read it";
     }
     match state.selected_agent() {
         Some(agent) if agent.evidence.ended => "this agent has ended",
-        Some(agent) if agent.is_busy() => "what you send now is heard at the next boundary",
+        Some(agent) if agent.is_busy() => "what you send now is read at its next step",
         Some(_) | None => "",
     }
 }
@@ -110,7 +110,7 @@ fn to_whom<'a>(state: &State, theme: &Theme) -> Line<'a> {
 fn draw_search(area: Rect, buf: &mut Buffer, state: &State, theme: &Theme) {
     let Some(search) = &state.composer.search else { return };
     let found = state.composer.history.matches(&search.wanted);
-    let text = found.get(search.at).copied().unwrap_or("nothing like it was said");
+    let text = found.get(search.at).copied().unwrap_or("no match");
     let text = crate::console::text::sanitize::one_line(text);
     let head = format!(
         "search `{}` {}/{}: ",

@@ -126,7 +126,7 @@ fn draw_delete(area: Rect, buf: &mut Buffer, state: &State, id: &TaskId, theme: 
         lines.push(Line::styled(words, theme.attention));
     }
     if waiting > 0 {
-        let words = format!("{waiting} that wait for it will wait for it no more.");
+        let words = format!("{waiting} other tasks will no longer wait for it.");
         lines.push(Line::styled(words, theme.text));
     }
     lines.push(Line::styled("It cannot be brought back.", theme.text));
@@ -192,7 +192,7 @@ fn draw_new(
     let lines = new.description.lines().len().clamp(3, 8);
     let key = |action| key_of(state, Context::List, action, theme);
     let hint = [
-        (key(Action::Accept), "make it"),
+        (key(Action::Accept), "create it"),
         (format!("{}{}", key(Action::Up), key(Action::Down)), "field"),
         (key_of(state, Context::Composer, Action::Newline, theme), "new line"),
         (key(Action::Escape), "close"),

@@ -34,7 +34,7 @@ pub fn draw_dag(area: Rect, buf: &mut Buffer, state: &State, cache: &mut Cache, 
     let inner = frame.inner(area);
     frame.render(area, buf);
     if state.tasks.is_empty() {
-        let words = "No tasks yet. The lead makes them with its team; + makes one now.";
+        let words = "No tasks yet. The lead makes them for its team; + adds one now.";
         Line::styled(words, theme.faint).render(inner, buf);
         return;
     }
@@ -99,10 +99,10 @@ pub fn details(state: &State, task: &Task, most: usize, theme: &Theme) -> Vec<Li
     let stage = match &look.stage {
         Stage::Done => "completed",
         Stage::Working => "in progress",
-        Stage::Ready => "ready: nobody has it",
-        Stage::Taken => "not begun",
+        Stage::Ready => "ready: no owner",
+        Stage::Taken => "not started",
         Stage::Blocked(_) => "blocked",
-        Stage::Foreign => "a status of another program",
+        Stage::Foreign => "unknown status",
     };
     let since = state.tasks.since(&task.id).map(|since| age(state.now, since));
     let since = since.map(|since| format!(", for {since}")).unwrap_or_default();

@@ -23,9 +23,9 @@ const FILES: &[(&str, &str)] = &[
 /// Why a theme cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ThemeError {
-    #[error("the theme file is not right: {0}")]
+    #[error("the theme file is invalid: {0}")]
     File(#[from] toml::de::Error),
-    #[error("there is no theme `{0}`; take one of dark, light, sixteen, contrast, plain")]
+    #[error("there is no theme `{0}`; use one of dark, light, sixteen, contrast, plain")]
     Unknown(String),
 }
 
@@ -235,7 +235,7 @@ fn role<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Style, D::Error> {
     let colour = |name: Option<String>| match name {
         Some(name) => Color::from_str(&name)
             .map(Some)
-            .map_err(|_| serde::de::Error::custom(format!("`{name}` is no colour"))),
+            .map_err(|_| serde::de::Error::custom(format!("`{name}` is not a colour"))),
         None => Ok(None),
     };
     let style = Style { fg: colour(look.fg)?, bg: colour(look.bg)?, ..Style::new() };

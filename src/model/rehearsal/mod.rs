@@ -95,9 +95,10 @@ impl Rehearsal {
             .play(&request.caller, &messages)
             .map_err(|error| ModelError::InvalidRequest { message: error.to_string() })?;
         let fault = self.stage.take_fault(&play);
-        let usage = self.stage.usage(&play, &cache::parts_of(request), fault);
+        let parts = cache::parts_of(request);
+        let usage = self.stage.usage(&play, &parts, fault);
         let chunks = script::chunks(&play, &request.model, usage);
-        Ok(script::steps(chunks, fault, self.patience))
+        Ok(script::steps(chunks, fault, cache::count(&parts), self.patience))
     }
 }
 

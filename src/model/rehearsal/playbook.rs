@@ -127,6 +127,8 @@ pub enum FaultKind {
     Stall(Duration),
     /// Something comes that is no answer.
     Garbage,
+    /// The server refuses the conversation for its length.
+    TooLong,
 }
 
 /// Why a playbook could not be read from a file.

@@ -187,7 +187,7 @@ impl Reading<'_> {
                     }
                 }
                 other => {
-                    let what = format!("`when` knows no `{other}`");
+                    let what = format!("`when` has no condition `{other}`");
                     self.mistakes.add_unknown(key.at, what, other, &KINDS);
                 }
             }
@@ -282,7 +282,7 @@ impl Reading<'_> {
         let shown: String = name.split_whitespace().collect::<Vec<_>>().join(" ");
         let shown: String = shown.chars().take(60).collect();
         if name.is_empty() {
-            let hint = format!("known are {}", known.join(", "));
+            let hint = format!("known ones: {}", known.join(", "));
             self.mistakes.add_with(at, "there is no name between these braces", hint);
         } else if name.starts_with("result.") || name.starts_with("result[") {
             let what = format!("`{shown}` leads to no field");

@@ -68,10 +68,12 @@ fn size(block: &Known) -> usize {
     }
 }
 
-/// The steps of an attempt. `patience` is how long a client waits for more.
+/// The steps of an attempt. `asked` is how many tokens the request has, `patience` how long a
+/// client waits for more.
 pub fn steps(
     chunks: Vec<Chunk>,
     fault: Option<FaultKind>,
+    asked: u64,
     patience: Duration,
 ) -> Vec<Step<Chunk, ModelError>> {
     let fail = |error| Step::Fail(error);
@@ -82,6 +84,9 @@ pub fn steps(
         None => {}
         Some(FaultKind::Status { status, retry_after }) => {
             return vec![fail(refusal(status, retry_after))];
+        }
+        Some(FaultKind::TooLong) => {
+            return vec![fail(ModelError::ContextTooLong { message: too_long(asked) })];
         }
         Some(FaultKind::CutAfter(bytes)) => {
             let arrived = events::arrived(chunks.as_slice(), bytes);
@@ -128,6 +133,11 @@ pub fn text_of(chunk: &Chunk) -> &str {
         | Chunk::Retrying { .. }
         | Chunk::Ended { .. } => "",
     }
+}
+
+/// How the API says that so many tokens are more than it takes.
+pub fn too_long(tokens: u64) -> String {
+    format!("prompt is too long: {tokens} tokens > {} maximum", tokens.saturating_sub(1))
 }
 
 /// The error that a client makes of a status.

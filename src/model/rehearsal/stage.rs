@@ -33,7 +33,7 @@ impl Stage {
     /// What the answer costs. The cache learns the request, unless it is refused.
     pub fn usage(&self, play: &Play, parts: &[Part], fault: Option<FaultKind>) -> Usage {
         let read = match fault {
-            Some(FaultKind::Status { .. }) => Usage::default(),
+            Some(FaultKind::Status { .. } | FaultKind::TooLong) => Usage::default(),
             Some(FaultKind::CutAfter(_) | FaultKind::Stall(_) | FaultKind::Garbage) | None => {
                 held(&self.cache).read(parts)
             }

@@ -23,7 +23,7 @@ impl Reading<'_> {
     }
 
     pub(super) fn fault(&mut self, node: &Node) -> Option<Fault> {
-        const KINDS: [&str; 4] = ["status", "cut_after", "stall_ms", "garbage"];
+        const KINDS: [&str; 5] = ["status", "cut_after", "stall_ms", "garbage", "too_long"];
         let known = [KINDS.as_slice(), &["times", "retry_after"]].concat();
         let pairs = self.map(node, "`fault`", &known)?;
         let given: Vec<&Pair> =
@@ -45,8 +45,13 @@ impl Reading<'_> {
     }
 
     fn kind(&mut self, name: &str, node: &Node, wait: Option<Duration>) -> Option<FaultKind> {
-        if name == "garbage" {
-            return self.truth(node, "`garbage`")?.then_some(FaultKind::Garbage);
+        let plain = match name {
+            "garbage" => Some(FaultKind::Garbage),
+            "too_long" => Some(FaultKind::TooLong),
+            _ => None,
+        };
+        if let Some(kind) = plain {
+            return self.truth(node, &format!("`{name}`"))?.then_some(kind);
         }
         let number = self.whole(node, &format!("`{name}`"))?;
         match name {
@@ -56,7 +61,11 @@ impl Reading<'_> {
                 let Some(status) = u16::try_from(number).ok().filter(|s| (400..600).contains(s))
                 else {
                     let hint = "from 400 to 599";
-                    self.mistakes.add_with(node.at, format!("{number} is no error status"), hint);
+                    self.mistakes.add_with(
+                        node.at,
+                        format!("{number} is not an error status"),
+                        hint,
+                    );
                     return None;
                 };
                 // The real API says how long to wait when it limits the rate.

@@ -357,7 +357,8 @@ impl<'a> Walk<'a, '_> {
             if !(copies && target.fixed && digits(&target.text)) {
                 if copies {
                     // Bash reads such a name twice: a `~` in quotes is the home all the same.
-                    self.into.not_understood("a stream is copied to something that is no number");
+                    self.into
+                        .not_understood("a stream is copied to something that is not a number");
                 }
                 self.into.redirects.push(Redirect { direction, target });
             }
@@ -428,7 +429,7 @@ impl<'a> Walk<'a, '_> {
             self.into.not_understood("which program runs is known only when it runs");
         }
         if name.is_some_and(|name| !name.quoted && RESERVED.contains(&name.text.as_str())) {
-            self.into.not_understood("a word of the language stands where a program should");
+            self.into.not_understood("a shell keyword stands where a program should");
         }
         if let Some(why) = builtin::doubt(&simple) {
             self.into.not_understood(why);

@@ -17,7 +17,7 @@ use tokio::sync::mpsc;
 
 use super::error::StoreError;
 use super::files;
-use crate::protocol::ids::{AgentName, TaskId, TeamDir};
+use crate::protocol::ids::{AgentName, MessageId, TaskId, TeamDir};
 use crate::settings::paths::Home;
 use watches::Signal;
 use worker::Worker;
@@ -48,6 +48,8 @@ pub enum Change {
     MailArrived {
         team: TeamDir,
         inbox: InboxStem,
+        /// Those messages: whoever knows them already need not look.
+        new: Vec<MessageId>,
         unread: usize,
     },
     /// An inbox changed without a new message: some were marked or removed, or all of it is gone.

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use super::Change;
 use super::place::{Dir, Leaf};
-use crate::protocol::ids::AgentName;
+use crate::protocol::ids::{AgentName, MessageId};
 use crate::protocol::json::{self, Elements, JsonError};
 use crate::protocol::message::Message;
 use crate::protocol::task::Task;
@@ -318,7 +318,10 @@ fn difference(leaf: &Leaf, before: Option<&Content>, after: &Content) -> Vec<Cha
             let unread = after.parts.iter().filter(|part| part.unread).count();
             let (team, inbox) = (team.clone(), inbox.clone());
             vec![match new.is_empty() {
-                false => Change::MailArrived { team, inbox, unread },
+                false => {
+                    let new = new.into_iter().map(MessageId::found).collect();
+                    Change::MailArrived { team, inbox, new, unread }
+                }
                 true => Change::MailChanged { team, inbox, unread },
             }]
         }

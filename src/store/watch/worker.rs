@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvError, RecvTimeoutError, SyncSender, sync_channel};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
 
@@ -19,6 +19,11 @@ use crate::settings::paths::Home;
 /// How many events wait for the worker. When there are more it looks at everything instead.
 const QUEUE: usize = 1024;
 
+/// How much longer than a look took the next one waits at least, when files are long and change
+/// all the time.
+const REST: u32 = 9;
+const LONGEST_REST: Duration = Duration::from_millis(250);
+
 pub(super) struct Worker {
     home: Home,
     pace: Pace,
@@ -30,6 +35,8 @@ pub(super) struct Worker {
     /// What events of this window were about.
     touched: BTreeSet<Place>,
     window_ends: Option<Instant>,
+    /// No window ends before this: looking must not take all the time there is.
+    rests_until: Instant,
     look_again_at: Option<Instant>,
     scan_at: Option<Instant>,
 }
@@ -59,6 +66,7 @@ impl Worker {
             model,
             touched: BTreeSet::new(),
             window_ends: None,
+            rests_until: Instant::now(),
             look_again_at: None,
             scan_at: None,
         };
@@ -89,6 +97,7 @@ impl Worker {
         let is_due = |at: &mut Option<Instant>| at.take_if(|at| *at <= now).is_some();
         if is_due(&mut self.window_ends) {
             self.look_at_touched()?;
+            self.rests_until = Instant::now() + (now.elapsed() * REST).min(LONGEST_REST);
         }
         if is_due(&mut self.look_again_at) {
             self.look(&self.model.suspects().clone())?;
@@ -132,7 +141,8 @@ impl Worker {
             self.touched.insert(Place::Dir(Dir::Home));
         }
         if !self.touched.is_empty() {
-            self.window_ends.get_or_insert_with(|| Instant::now() + self.pace.window);
+            let soon = Instant::now() + self.pace.window;
+            self.window_ends.get_or_insert(soon.max(self.rests_until));
         }
     }
 

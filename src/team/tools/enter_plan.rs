@@ -11,9 +11,9 @@ use crate::team::tools::Slot;
 use crate::tools::{Bad, Call, Needs, Output, Spec, Tool, ToolContext};
 
 const DESCRIPTION: &str = "\
-Puts you into plan mode: from then on you can only look, and write one file, your plan. Use it when \
-a task has several sensible ways or touches much, so that the way is settled before anything is \
-changed. The result says where the plan belongs. ExitPlanMode, which you have only then, ends it.";
+Puts you into plan mode: from then on you can only look, and write one file, your plan. Use it \
+when a task can be done in several sensible ways or touches a lot, so that the approach is settled \
+before anything is changed. The result says where the plan belongs. ExitPlanMode, which you have only then, ends it.";
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Input {}

@@ -1,4 +1,4 @@
-//! A short command that is told something and says by its exit code what it thinks of it.
+//! A short command that is told something and says what it thinks of it.
 
 use std::ffi::OsStr;
 use std::io;
@@ -15,7 +15,7 @@ use super::Shell;
 use super::tree::{Leader, Tree};
 use crate::model::Stop;
 
-/// As much as is kept of what it complains of.
+/// As much as is kept of what it says.
 const LONGEST: usize = 16 * 1024;
 
 /// How long its last words are waited for, if somebody we cannot end holds the pipe open.
@@ -35,6 +35,8 @@ pub struct Fed<'a> {
 pub struct Thought {
     /// `None` when a signal ended it.
     pub exit: Option<i32>,
+    /// What it wrote to its standard output.
+    pub answer: String,
     /// What it wrote to its standard error.
     pub complaint: String,
 }
@@ -57,7 +59,7 @@ impl Shell {
             .envs(fed.variables.iter().copied())
             .current_dir(fed.cwd)
             .stdin(Stdio::piped())
-            .stdout(Stdio::null())
+            .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .kill_on_drop(true);
         let mut child = command.spawn()?;
@@ -72,6 +74,7 @@ impl Shell {
                 let _ = stdin.write_all(fed.input.as_bytes()).await;
             }
         };
+        let answer = tokio::spawn(beginning(child.stdout.take()));
         let complaint = tokio::spawn(beginning(child.stderr.take()));
         let ended = tokio::select! {
             (status, ()) = async { tokio::join!(child.wait(), writing) } => status,
@@ -83,9 +86,12 @@ impl Shell {
         };
         tree.end(self.options.grace_when_stopped).await;
         leader.into_iter().for_each(|leader| self.tracks.forget(leader));
-        let complaint = tokio::time::timeout(LINGER, complaint).await;
-        let complaint = complaint.ok().and_then(Result::ok).unwrap_or_default();
-        Ok(Thought { exit: ended?.code(), complaint })
+        let words = async { tokio::join!(answer, complaint) };
+        let (answer, complaint) = match tokio::time::timeout(LINGER, words).await {
+            Ok((answer, complaint)) => (answer.unwrap_or_default(), complaint.unwrap_or_default()),
+            Err(_) => Default::default(),
+        };
+        Ok(Thought { exit: ended?.code(), answer, complaint })
     }
 }
 

@@ -201,7 +201,7 @@ async fn patched(cx: &ToolContext, id: TaskId, mut patch: TaskPatch) -> Result<O
         others.into_iter().for_each(|task| tell(cx, task));
     }
     let mut said = match updated.fields.is_empty() {
-        true => format!("Task #{} is so already", task.id),
+        true => format!("Task #{} is already like that", task.id),
         false => format!("Updated task #{} {}", task.id, updated.fields.join(", ")),
     };
     let changed_status = updated.fields.contains(&"status");

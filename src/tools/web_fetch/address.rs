@@ -29,7 +29,7 @@ pub enum Closed {
     )]
     LocalName { host: String },
     #[error(
-        "{host} is a name of the internet and leads to {address}, which is not on it. If the user \
+        "{host} is a public name, but leads to {address}, which is not on the public internet. If the user \
          wants it fetched, they can add the allow rule `WebFetch(domain:{address})`; then give that \
          address instead of the name"
     )]
@@ -177,7 +177,7 @@ impl Resolve for Pinned {
                 None => lookup_host((asked.as_str(), 0)).await?.collect(),
             };
             if found.is_empty() {
-                return Err(format!("nobody knows the name {asked}").into());
+                return Err(format!("the name {asked} cannot be resolved").into());
             }
             Ok(Box::new(found.into_iter()) as Addrs)
         })

@@ -117,7 +117,7 @@ fn read(input: &Value) -> Result<(Url, String), Bad> {
     }
     let url = match Url::parse(input.url.trim()) {
         Ok(url) => url,
-        Err(error) => return Err(Bad(format!("This is no whole web address: {error}."))),
+        Err(error) => return Err(Bad(format!("This is not a complete web address: {error}."))),
     };
     if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
         return bad("WebFetch fetches addresses with http or https only.");

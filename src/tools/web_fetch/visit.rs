@@ -34,7 +34,7 @@ pub enum Failed {
     Status { status: u16, words: String },
     #[error("more than {MOST_REDIRECTS} redirects, the last to {0}")]
     Circle(Url),
-    #[error("it redirects (status {status}) to something that is no web address: {to}")]
+    #[error("it redirects (status {status}) to something that is not a web address: {to}")]
     Nowhere { status: u16, to: String },
     #[error("it redirects to {to}, which is not allowed: {why}")]
     Denied { to: Url, why: String },

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use quarterdeck::protocol::ids::{AgentName, TaskId, TeamDir};
+use quarterdeck::protocol::ids::{AgentName, MessageId, TaskId, TeamDir};
 use quarterdeck::protocol::json;
 use quarterdeck::protocol::message::Message;
 use quarterdeck::protocol::time::Stamp;
@@ -22,6 +22,8 @@ pub struct Site {
     pub home: Home,
     pub changes: Changes,
     runtime: Runtime,
+    /// The messages of the mail that arrived last.
+    pub newest: Vec<MessageId>,
     marks: u64,
     pub dir: TempDir,
 }
@@ -41,12 +43,24 @@ impl Site {
         prepare(&home);
         let changes = Watch::start_with(&home, pace).expect("a watch");
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
-        Self { home, changes, runtime: runtime.expect("a runtime"), marks: 0, dir }
+        Self {
+            home,
+            changes,
+            runtime: runtime.expect("a runtime"),
+            marks: 0,
+            newest: Vec::new(),
+            dir,
+        }
     }
 
     pub fn next(&mut self, awaited: &str) -> Change {
         let next = async { tokio::time::timeout(LIMIT, self.changes.next()).await };
         match self.runtime.block_on(next) {
+            Ok(Some(Change::MailArrived { team, inbox, new, unread })) => {
+                assert!(!new.is_empty(), "mail without a message");
+                self.newest = new;
+                Change::MailArrived { team, inbox, new: Vec::new(), unread }
+            }
             Ok(Some(change)) => change,
             Ok(None) => panic!("the watch ended; awaited: {awaited}"),
             Err(_) => panic!("nothing changed for {LIMIT:?}; awaited: {awaited}"),
@@ -162,9 +176,10 @@ pub fn left(name: &str) -> Change {
     Change::MemberLeft { team: team(), name: AgentName::found(name) }
 }
 
+/// Mail, whichever: `newest` tells.
 pub fn arrived(agent: &str, unread: usize) -> Change {
     let inbox = InboxStem::of(&AgentName::found(agent));
-    Change::MailArrived { team: team(), inbox, unread }
+    Change::MailArrived { team: team(), inbox, new: Vec::new(), unread }
 }
 
 pub fn mail_changed(agent: &str, unread: usize) -> Change {

@@ -66,7 +66,7 @@ pub fn gist(ask: &Ask) -> String {
         Question::Budget { what, used, limit, .. } => {
             format!("{} of {} used", measured(*what, *used), measured(*what, *limit))
         }
-        Question::NoAnswerToShutdown => "does not answer".to_owned(),
+        Question::NoAnswerToShutdown => "is not answering".to_owned(),
     }
 }
 
@@ -113,8 +113,8 @@ pub fn wants(ask: &Ask) -> String {
             format!("has {} questions", questions.len())
         }
         Question::Words { .. } => "has a question".to_owned(),
-        Question::Budget { .. } => "has spent what it was given".to_owned(),
-        Question::NoAnswerToShutdown => "does not answer a request to shut down".to_owned(),
+        Question::Budget { .. } => "has used up its budget".to_owned(),
+        Question::NoAnswerToShutdown => "is not answering a shutdown request".to_owned(),
     }
 }
 
@@ -159,7 +159,7 @@ pub const fn risk(risk: Risk) -> &'static str {
 /// What became of an ask that was settled elsewhere.
 pub fn outcome(verdict: &Verdict, by: &Judge) -> String {
     let who = match by {
-        Judge::Human => "by you, in another place".to_owned(),
+        Judge::Human => "by you, elsewhere".to_owned(),
         Judge::Policy { name } => format!("by {}", one_line(name)),
         Judge::Asker => "by the asker".to_owned(),
     };
@@ -167,7 +167,7 @@ pub fn outcome(verdict: &Verdict, by: &Judge) -> String {
         Verdict::Allow { grant: Some(grant), .. } => {
             format!("allowed {who}, with {}", rules(&grant.permits))
         }
-        Verdict::Allow { input: Some(_), .. } => format!("allowed {who}, with another input"),
+        Verdict::Allow { input: Some(_), .. } => format!("allowed {who}, with a changed input"),
         Verdict::Allow { .. } => format!("allowed {who}"),
         Verdict::Deny { why: Some(why) } => format!("denied {who}: {}", one_line(why)),
         Verdict::Deny { why: None } => format!("denied {who}"),

@@ -115,16 +115,16 @@ impl Transcript {
                 self.notice(at, Level::Info, format!("mode is now {}", mode.trim_matches('"')));
             }
             Fact::TeamCreated { name, .. } => {
-                self.notice(at, Level::Info, format!("team {name} was made"));
+                self.notice(at, Level::Info, format!("team {name} created"));
             }
             Fact::TeamDeleted { name } => {
-                self.notice(at, Level::Info, format!("team {name} is no more"));
+                self.notice(at, Level::Info, format!("team {name} deleted"));
             }
             Fact::WentIdle { reason, why } if reason == "failed" => {
                 self.notice(at, Level::Error, format!("failed: {why}"));
             }
             Fact::Paused => self.notice(at, Level::Warning, "paused"),
-            Fact::Unpaused => self.notice(at, Level::Info, "goes on"),
+            Fact::Unpaused => self.notice(at, Level::Info, "resumes"),
             Fact::MemberJoined { member } => {
                 let (name, color) = (brief(member.name.as_str()), member.color.clone());
                 self.add(at, Kind::Member { name, color, joined: true });

@@ -84,7 +84,7 @@ impl Transcript {
         for id in [self.speaking.take(), self.thinking.take()].into_iter().flatten() {
             self.change(id, |cell| cell.kind = Kind::Void);
         }
-        self.notice(at, Level::Info, format!("the answer broke off ({why}); asking again"));
+        self.notice(at, Level::Info, format!("the answer was cut off ({why}); asking again"));
     }
 
     pub(super) fn retrying(

@@ -193,8 +193,7 @@ pub fn act(state: &mut State, held: Held) -> Vec<Effect> {
         Action::AllowAlways => match ScopeMenu::of(&ask) {
             Some(menu) => dialog.stage = Stage::Scope(menu),
             None => {
-                dialog.note =
-                    Some("no rule would let this through: it is asked each time".to_owned())
+                dialog.note = Some("no rule can cover this: you are asked each time".to_owned())
             }
         },
         Action::EditInput => begin_edit(dialog, &ask),
@@ -211,7 +210,7 @@ fn begin_edit(dialog: &mut AskDialog, ask: &Ask) {
     let editor = Editor::with_text(&text);
     let was = editor.text();
     dialog.note = (was != text).then(|| {
-        "some characters cannot be written here; unchanged, it runs as it was asked".to_owned()
+        "some characters cannot be edited here; left unchanged, it runs as asked".to_owned()
     });
     dialog.stage = Stage::Edit(EditBox { editor, was, form });
 }
@@ -229,7 +228,7 @@ fn mark(state: &mut State, ask: &Ask) {
     }
     let now = state.now;
     let Some(dialog) = state.asks.dialog.as_mut() else { return };
-    dialog.note = (many == 1).then(|| "nothing else in the queue is like this".to_owned());
+    dialog.note = (many == 1).then(|| "nothing else in the queue is like it".to_owned());
     // What a letter answers is another thing now: it must be seen first.
     pages::new_page(dialog, now);
 }

@@ -73,11 +73,12 @@ fn head(call: &Call, open: bool, sheet: &Sheet<'_>) -> Line<'static> {
 fn tail(call: &Call, open: bool, sheet: &Sheet<'_>) -> (String, Style) {
     let theme = sheet.theme;
     let dot = format!(" {} ", theme.glyphs.dot);
-    let outcome = one_line(&call.outcome).replace(" -", &format!(" {}", theme.glyphs.minus));
+    let outcome = one_line(&call.outcome);
     // What the line says already is not said again.
     let outcome = match call.tool.as_str() {
         "TaskCreate" => outcome.split(' ').next().unwrap_or_default().to_owned(),
         "TaskUpdate" if call.phase == Phase::Done => String::new(),
+        "Edit" | "Write" => outcome.replace(" -", &format!(" {}", theme.glyphs.minus)),
         _ => outcome,
     };
     let took = call.millis.filter(|millis| *millis >= SLOW_MS).map(duration);

@@ -1,5 +1,6 @@
 //! The request itself as lines: who, what, why, where, and the whole of what would be done.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use ratatui::style::Style;
@@ -114,7 +115,9 @@ fn head(known: &Waiting, hand: Hand<'_>) -> Vec<Line<'static>> {
         lines.extend(hand.labelled("why", Line::styled(one_line(why), theme.text)));
     }
     if let Some(rule) = &ask.why.rule {
-        lines.extend(hand.labelled("asked", Line::styled(one_line(rule), theme.faint)));
+        // The directory is named below.
+        let rule = rule.replace(&format!(" {}/", ask.cwd.display()), " ");
+        lines.extend(hand.labelled("asked", Line::styled(one_line(&rule), theme.faint)));
     }
     match &ask.question {
         Question::Plan { file, .. } => {
@@ -196,7 +199,7 @@ fn content(ask: &Ask, dialog: &AskDialog, hand: Hand<'_>) -> Vec<Line<'static>> 
 /// What would be done after a yes.
 fn done(ask: &Ask, hand: Hand<'_>) -> Vec<Line<'static>> {
     match &ask.question {
-        Question::Tool { name, input, .. } => tool(name, input, &ask.lines, hand),
+        Question::Tool { name, input, .. } => tool(ask, name, input, hand),
         Question::Plan { text, .. } => {
             markdown::lines(&exact(text), hand.width, hand.theme, hand.pens)
         }
@@ -206,20 +209,22 @@ fn done(ask: &Ask, hand: Hand<'_>) -> Vec<Line<'static>> {
                 Spender::Team => "The team has",
             };
             let (used, limit) = (measured(*what, *used), measured(*what, *limit));
-            let text = format!("{who} used {used} of {limit}. May it go on?");
+            let text = format!("{who} used {used} of {limit}. May it continue?");
             hand.plain(Line::styled(text, hand.theme.text))
         }
         Question::NoAnswerToShutdown => {
-            let text = "It was asked to end and has not answered. What is in its hands may be lost \
-                        if it is ended now.";
+            let text = "It was asked to end and has not answered. What it is working on may be \
+                        lost if it is ended now.";
             hand.plain(Line::styled(text, hand.theme.text))
         }
         Question::Words { .. } => Vec::new(),
     }
 }
 
-fn tool(name: &str, input: &Value, at: &[usize], hand: Hand<'_>) -> Vec<Line<'static>> {
+fn tool(ask: &Ask, name: &str, input: &Value, hand: Hand<'_>) -> Vec<Line<'static>> {
     let text = |key: &str| input.get(key).and_then(Value::as_str);
+    // The directory is named above.
+    let inside = |path| Path::new(path).strip_prefix(&ask.cwd).ok().and_then(Path::to_str);
     match (name, text("command"), text("file_path")) {
         ("Bash", Some(command), _) => {
             let mut lines = hand.exactly(command, "bash", ("$ ", "> "));
@@ -230,10 +235,12 @@ fn tool(name: &str, input: &Value, at: &[usize], hand: Hand<'_>) -> Vec<Line<'st
             let (old, new) = (text("old_string"), text("new_string"));
             let (old, new) = (exact(old.unwrap_or_default()), exact(new.unwrap_or_default()));
             let known = ["file_path", "old_string", "new_string"];
-            changed(path, &diff::of_edit(&old, &new, at), (input, &known), hand)
+            let path = inside(path).unwrap_or(path);
+            changed(path, &diff::of_edit(&old, &new, &ask.lines), (input, &known), hand)
         }
         ("Write", _, Some(path)) if text("content").is_some() => {
             let new = exact(text("content").unwrap_or_default());
+            let path = inside(path).unwrap_or(path);
             changed(path, &diff::of_edit("", &new, &[1]), (input, &["file_path", "content"]), hand)
         }
         _ => {

@@ -52,6 +52,8 @@ pub fn lines(
         Stage::Edit(edit) => {
             let title = match edit.form {
                 EditForm::Command => "yes, but run this instead:",
+                EditForm::Content => "yes, but write this instead:",
+                EditForm::Replacement => "yes, but change it to this:",
                 EditForm::Json => "yes, but with this input:",
                 EditForm::Plan => "yes, but by this plan:",
             };
@@ -363,7 +365,7 @@ fn hints(state: &State, theme: &Theme) -> Vec<Vec<Span<'static>>> {
     let context = Context::AskScope;
     let first = |action| state.keymap.keys(context, action).first().map(Chord::brief);
     let all = [
-        (first(Action::Take).unwrap_or_default(), "give it"),
+        (first(Action::Take).unwrap_or_default(), "grant it"),
         (pair(state, context, Action::Up, Action::Down), "what"),
         (pair(state, context, Action::Left, Action::Right), "lasts"),
         (first(Action::NextField).unwrap_or_default(), "who"),

@@ -70,7 +70,7 @@ pub fn draw_picker(
         }
     }
     if matching.is_empty() && y < inner.bottom() {
-        buf.set_stringn(inner.x + 1, y, "nothing like it", columns, theme.faint);
+        buf.set_stringn(inner.x + 1, y, "no match", columns, theme.faint);
     }
     cursor
 }

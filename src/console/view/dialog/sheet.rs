@@ -71,7 +71,9 @@ pub fn page(state: &State, sheet: &Sheet, theme: &Theme) -> (String, Vec<Line<'s
             (one_line(title), lines.collect())
         }
         Page::Doctor(found) => ("doctor".to_owned(), doctor(found, theme)),
-        Page::Diff { of, text } => (format!("changed by {}", one_line(of)), diff(text, theme)),
+        Page::Diff { of, text } => {
+            (format!("changed where {} works", one_line(of)), diff(text, theme))
+        }
         Page::Found { query, hits } => {
             (format!("`{}`: {}", one_line(query), hits.len()), found(hits, theme))
         }
@@ -182,7 +184,7 @@ fn context(state: &State, theme: &Theme) -> Vec<Line<'static>> {
         ]));
     }
     if lines.is_empty() {
-        lines.push(Line::styled("nobody has said anything yet", theme.faint));
+        lines.push(Line::styled("nothing yet", theme.faint));
     }
     lines
 }
@@ -205,7 +207,7 @@ fn permissions(state: &State, theme: &Theme) -> Vec<Line<'static>> {
         let mode = Span::styled(mode_name(agent.mode), theme.text);
         lines.push(Line::from(vec![badge(agent, theme), mode]));
     }
-    lines.extend([Line::default(), Line::styled("given in this session", theme.heading)]);
+    lines.extend([Line::default(), Line::styled("granted in this session", theme.heading)]);
     for grant in &state.about.grants {
         let who =
             grant.agent.as_ref().map_or("everybody".to_owned(), |id| one_line(id.name.as_str()));
@@ -251,7 +253,7 @@ fn notices(state: &State, theme: &Theme) -> Vec<Line<'static>> {
         })
         .collect();
     if lines.is_empty() {
-        lines.push(Line::styled("nothing was said", theme.faint));
+        lines.push(Line::styled("no notices yet", theme.faint));
     }
     lines
 }
@@ -259,7 +261,7 @@ fn notices(state: &State, theme: &Theme) -> Vec<Line<'static>> {
 /// A patch as git tells it.
 fn diff(text: &str, theme: &Theme) -> Vec<Line<'static>> {
     let style = |line: &str| match line.as_bytes().first() {
-        _ if line.starts_with("diff --git") || line.starts_with("not in git:") => theme.heading,
+        _ if line.starts_with("diff --git") || line.starts_with("untracked:") => theme.heading,
         _ if line.starts_with("+++") || line.starts_with("---") => theme.faint,
         Some(b'+') => theme.added,
         Some(b'-') => theme.removed,
@@ -272,7 +274,7 @@ fn diff(text: &str, theme: &Theme) -> Vec<Line<'static>> {
 
 fn found(hits: &[Hit], theme: &Theme) -> Vec<Line<'static>> {
     if hits.is_empty() {
-        return vec![Line::styled("nothing holds these words", theme.faint)];
+        return vec![Line::styled("no matches", theme.faint)];
     }
     let line = |hit: &Hit| {
         Line::from(vec![

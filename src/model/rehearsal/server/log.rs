@@ -86,6 +86,7 @@ impl Entry {
     pub fn replied(&mut self, reply: &Reply) {
         let (status, usage) = match reply.fault {
             Some(FaultKind::Status { status, .. }) => (status, Value::Null),
+            Some(FaultKind::TooLong) => (400, Value::Null),
             Some(FaultKind::CutAfter(_) | FaultKind::Stall(_) | FaultKind::Garbage) | None => {
                 (200, events::usage(reply.usage))
             }

@@ -113,6 +113,8 @@ struct Reply {
     play: Play,
     usage: Usage,
     fault: Option<FaultKind>,
+    /// The tokens of the request.
+    asked: u64,
 }
 
 /// A request before anybody has looked into it.
@@ -206,14 +208,18 @@ impl House {
         };
         let play = played.map_err(|error| Refusal::new(400, error.to_string()))?;
         let fault = self.stage.take_fault(&play);
-        let usage = self.stage.usage(&play, &cache::parts_of_body(json), fault);
-        Ok(Reply { play, usage, fault })
+        let parts = cache::parts_of_body(json);
+        let usage = self.stage.usage(&play, &parts, fault);
+        Ok(Reply { play, usage, fault, asked: cache::count(&parts) })
     }
 
     async fn respond(&self, asked: &Asked, reply: Reply) -> Response {
-        let Reply { play, usage, fault } = reply;
+        let Reply { play, usage, fault, asked: tokens } = reply;
         if let Some(FaultKind::Status { status, retry_after }) = fault {
             return Refusal::scripted(status, retry_after).into_response();
+        }
+        if fault == Some(FaultKind::TooLong) {
+            return Refusal::invalid(script::too_long(tokens)).into_response();
         }
         let chunks = script::chunks(&play, &asked.model, usage);
         if asked.streams {
@@ -256,7 +262,7 @@ fn spoilt(frames: Vec<(Bytes, usize)>, fault: Option<FaultKind>) -> Vec<Step<Byt
     let size: usize = frames.iter().map(|(bytes, _)| bytes.len()).sum();
     let mut frames = frames.into_iter().map(|(bytes, characters)| Step::Show(bytes, characters));
     match fault {
-        None | Some(FaultKind::Status { .. }) => {}
+        None | Some(FaultKind::Status { .. } | FaultKind::TooLong) => {}
         Some(FaultKind::Stall(time)) => {
             // Half of a stream comes before the stall; of a whole body, nothing can.
             if frames.len() > 1 {
