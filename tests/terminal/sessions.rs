@@ -42,10 +42,10 @@ fn the_doctor_is_asked_from_within() {
     console.press("\r");
     console.until_text("git version");
     console.press("G");
-    console.until_text("Nothing is wrong.");
+    console.until_text("No problems found.");
     // The keys are still the console's own: nothing asked the terminal behind its back.
     console.press("\x1b");
-    console.until("the page is closed", |screen| !screen.contents().contains("Nothing is wrong."));
+    console.until("the page is closed", |screen| !screen.contents().contains("No problems found."));
     console.say("the first of all");
     console.until_text("The first answer.");
     console.quits();

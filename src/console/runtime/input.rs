@@ -18,11 +18,13 @@ pub struct Input {
     /// Who waits for the next message. The stream remembers whoever asked first, so everybody who
     /// asks must be the same: a look that wakes nobody would make it silent for ever.
     waiting: Waker,
+    /// Keys may be left lying since the stream was taken back.
+    is_new: bool,
 }
 
 impl Input {
     pub fn open() -> Self {
-        Self { stream: Some(EventStream::new()), waiting: Waker::noop().clone() }
+        Self { stream: Some(EventStream::new()), waiting: Waker::noop().clone(), is_new: false }
     }
 
     pub fn release(&mut self) {
@@ -31,7 +33,7 @@ impl Input {
 
     pub fn take_back(&mut self) {
         self.stream = Some(EventStream::new());
-        remind_of_keys();
+        self.is_new = true;
     }
 
     /// The next message. `None` when the terminal is gone.
@@ -55,7 +57,12 @@ impl Input {
     fn look(&mut self, cx: &mut TaskContext<'_>) -> Poll<Option<io::Result<Msg>>> {
         let Some(stream) = &mut self.stream else { return Poll::Pending };
         loop {
-            match ready!(stream.poll_next_unpin(cx)) {
+            let next = stream.poll_next_unpin(cx);
+            // Its first look may be at no more than that the one before it was let go of.
+            if next.is_pending() && std::mem::take(&mut self.is_new) {
+                remind_of_keys();
+            }
+            match ready!(next) {
                 None => return Poll::Ready(None),
                 Some(Err(error)) => return Poll::Ready(Some(Err(error))),
                 Some(Ok(event)) => {
