@@ -97,6 +97,14 @@ pub fn stamp() -> Stamp {
     Stamp::from_millis(later(last.unwrap_or_default()))
 }
 
+/// A message that is on disk.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sent {
+    pub message: Message,
+    /// When the message before it in the inbox was sent, as far as that can be seen.
+    pub behind: Option<Stamp>,
+}
+
 impl<'a> Mailbox<'a> {
     pub(super) fn new(store: &'a Store, team: TeamDir) -> Self {
         Self { store, team }
@@ -129,13 +137,13 @@ impl<'a> Mailbox<'a> {
     /// Sends plain words to a member of the team. When this returns, the message is on disk.
     pub fn send(&self, to: &AgentName, message: Message) -> Result<Message, StoreError> {
         let team = self.store.rosters().team(&self.team)?;
-        self.send_plain_among(&team, to, message)
+        Ok(self.send_plain_among(&team, to, message)?.message)
     }
 
     /// As `send`, with a body of the protocol, which only a runtime may send.
     pub fn send_typed(&self, to: &AgentName, message: Message) -> Result<Message, StoreError> {
         let team = self.store.rosters().team(&self.team)?;
-        self.send_typed_among(&team, to, message)
+        Ok(self.send_typed_among(&team, to, message)?.message)
     }
 
     /// As `send`, by whoever has just read the roster.
@@ -144,7 +152,7 @@ impl<'a> Mailbox<'a> {
         team: &Team,
         to: &AgentName,
         message: Message,
-    ) -> Result<Message, StoreError> {
+    ) -> Result<Sent, StoreError> {
         refuse_forgery(&message)?;
         self.send_typed_among(team, to, message)
     }
@@ -155,7 +163,7 @@ impl<'a> Mailbox<'a> {
         team: &Team,
         to: &AgentName,
         message: Message,
-    ) -> Result<Message, StoreError> {
+    ) -> Result<Sent, StoreError> {
         roster::member(team, to)?;
         self.deliver(to, message, team.form())
     }
@@ -205,7 +213,7 @@ impl<'a> Mailbox<'a> {
         self.send_typed(owner, Message::with_body(by, &body, at)).map(Some)
     }
 
-    fn deliver(&self, to: &AgentName, message: Message, team: Form) -> Result<Message, StoreError> {
+    fn deliver(&self, to: &AgentName, message: Message, team: Form) -> Result<Sent, StoreError> {
         let path = self.path(to);
         self.in_lock(to, |held, round| {
             let shape = Shape::of(&path)?;
@@ -214,11 +222,11 @@ impl<'a> Mailbox<'a> {
                 Shape::Canonical { form: Form::Classic, last, .. } => (team, last),
                 Shape::Empty | Shape::Other => (team, None),
             };
-            let mut sent = message.clone().later_than(last);
+            let mut message = message.clone().later_than(last);
             if form == Form::Session {
-                sent = sent.in_session_form(Uuid::new_v4().to_string());
+                message = message.in_session_form(Uuid::new_v4().to_string());
             }
-            let text = element(&sent);
+            let text = element(&message);
             match shape {
                 Shape::Empty => held.replace(&path, format!("[\n  {text}\n]").as_bytes())?,
                 Shape::Canonical { length, .. } => {
@@ -230,7 +238,7 @@ impl<'a> Mailbox<'a> {
                     held.replace(&path, array(&all).as_bytes())?;
                 }
             }
-            Ok(sent)
+            Ok(Sent { message, behind: last })
         })
     }
 

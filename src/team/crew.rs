@@ -468,7 +468,7 @@ impl Crew for Team {
 
     fn mail_sent(&self, to: &AgentName, message: &Message) {
         if let Some(roll) = self.roll() {
-            roll.post.announce(to, message);
+            roll.post.announce(to, message, None);
         }
     }
 

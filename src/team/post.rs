@@ -19,7 +19,7 @@ use crate::protocol::message::{Body, Message};
 use crate::protocol::team::Team;
 use crate::protocol::time::Stamp;
 use crate::store::journal::Journal;
-use crate::store::mailbox::{Which, color_of, stamp};
+use crate::store::mailbox::{Mailbox, Sent, Which, color_of, stamp};
 use crate::store::watch::{Change, Changes, InboxStem, Pace, Watch};
 use crate::store::{Store, StoreError};
 
@@ -42,12 +42,16 @@ pub struct Post {
 #[derive(Debug, Default)]
 pub struct Tray {
     state: Mutex<TrayState>,
+    /// Held from a write of the inbox to the push behind it, so that pushes keep its order.
+    order: Mutex<()>,
     bell: Notify,
 }
 
 #[derive(Debug, Default)]
 struct TrayState {
     new: Vec<Message>,
+    /// When the message was sent that was pushed last.
+    newest: Option<Stamp>,
     /// Another process may have written: the file must be read.
     look: bool,
     /// The reader is putting what it took into its queue.
@@ -242,9 +246,7 @@ impl Post {
     ) -> Result<Message, StoreError> {
         let color = color_of(roster, from);
         let message = Message::new(from, words, stamp()).summary(summary).color(color);
-        let sent = self.store.mail(&self.team).send_plain_among(roster, to, message)?;
-        self.sent(by, to, &sent);
-        Ok(sent)
+        self.deliver(by, to, |mail| mail.send_plain_among(roster, to, message))
     }
 
     /// Sends a message of the protocol, which only a runtime may.
@@ -266,9 +268,23 @@ impl Post {
         let roster = self.roster()?;
         let color = if colored { color_of(&roster, from) } else { None };
         let message = Message::with_body(from, body, at).color(color);
-        let sent = self.store.mail(&self.team).send_typed_among(&roster, to, message)?;
-        self.sent(by, to, &sent);
-        Ok(sent)
+        self.deliver(by, to, |mail| mail.send_typed_among(&roster, to, message))
+    }
+
+    /// Writes a message, then tells everyone who should know of it.
+    fn deliver(
+        &self,
+        by: &AgentId,
+        to: &AgentName,
+        write: impl FnOnce(&Mailbox<'_>) -> Result<Sent, StoreError>,
+    ) -> Result<Message, StoreError> {
+        let tray = self.trays().get(&InboxStem::of(to)).cloned();
+        let order = tray.as_ref().map(|tray| tray.order.lock());
+        let Sent { message, behind } = write(&self.store.mail(&self.team))?;
+        self.journal.emit(Some(by), Fact::MailSent { to: to.clone(), message: message.clone() });
+        self.announce(to, &message, behind);
+        drop(order);
+        Ok(message)
     }
 
     /// Who is in the team now. Blocks.
@@ -276,21 +292,18 @@ impl Post {
         self.store.rosters().team(&self.team)
     }
 
-    /// Tells everyone who should know of a message that is on disk.
-    fn sent(&self, by: &AgentId, to: &AgentName, message: &Message) {
-        self.journal.emit(Some(by), Fact::MailSent { to: to.clone(), message: message.clone() });
-        self.announce(to, message);
-    }
-
-    /// Wakes the receiver of a message that is on disk.
-    pub fn announce(&self, to: &AgentName, message: &Message) {
+    /// Wakes the receiver of a message that is on disk, behind the one that was sent at that time.
+    pub fn announce(&self, to: &AgentName, message: &Message, behind: Option<Stamp>) {
         if let Some(tray) = self.trays().get(&InboxStem::of(to)) {
             let mut state = tray.state();
-            match state.new.len() < MOST {
+            // What another process wrote in between comes first. It is in the file, and is found
+            // there, as is what is too much.
+            let follows = behind.is_some() && behind == state.newest;
+            match follows && state.new.len() < MOST {
                 true => state.new.push(message.clone()),
-                // It is in the file, and is found there.
                 false => state.look = true,
             }
+            state.newest = Stamp::parse(&message.timestamp);
             drop(state);
             tray.bell.notify_one();
         }
