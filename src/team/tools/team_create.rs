@@ -22,7 +22,7 @@ Then: put the work on the list (TaskCreate, with dependencies by TaskUpdate), st
 the Agent tool and a `name`, and assign or let them take tasks. Their messages reach you by \
 themselves, also that they are idle, which is no problem: a message wakes them. When all is done, \
 send each a shutdown_request with SendMessage and end the team with TeamDelete. A session has one \
-team at a time.";
+team at a time. Where the name is taken, a number is put behind it: the result has the name.";
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Input {
