@@ -163,6 +163,9 @@ impl Annals {
     /// go on; calls that did not begin are made now.
     pub fn recall(&self, agent: &Agent, found: Rebuilt) -> Result<Talk, StoreError> {
         let me = &agent.cx.me;
+        for (path, at) in &found.files {
+            agent.cx.seen.recall(&agent.cx.cwd.get().join(path), *at);
+        }
         // A question to the person changes nothing: it is put again, and finds its answer.
         let began = |wanted: &Use| {
             !QUESTIONS.contains(&wanted.tool.as_str())

@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::protocol::content::{Block, ChatMessage, Content, Known, Role};
 use crate::protocol::ids::MessageId;
 use crate::protocol::json;
+use crate::protocol::time::Stamp;
 use crate::store::lines::{LineReader, Place};
 use crate::store::transcript;
 use crate::store::{Problems, StoreError};
@@ -26,6 +27,8 @@ pub struct Rebuilt {
     pub tokens: u64,
     /// The record of the last answer.
     pub last_answer: String,
+    /// Files that it read or wrote, and when: it need not read again what is still the same.
+    pub files: Vec<(PathBuf, Stamp)>,
     pub problems: Problems,
 }
 
@@ -37,6 +40,8 @@ struct Said {
     message: Option<MessageRecord>,
     #[serde(default)]
     uuid: Option<String>,
+    #[serde(default)]
+    timestamp: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -81,10 +86,12 @@ pub fn rebuild_branch(path: &Path, trunks: &[PathBuf]) -> Result<Rebuilt, StoreE
     let mut messages: Vec<(Option<String>, ChatMessage)> = Vec::new();
     let mut tokens = 0;
     let mut last_answer = String::new();
+    let mut files = Files::default();
     for record in &found.records {
-        let Ok(Said { kind: Some(kind), message: Some(said), uuid }) = record.read::<Said>() else {
-            continue;
-        };
+        let Ok(said) = record.read::<Said>() else { continue };
+        let at = said.timestamp.as_deref().and_then(Stamp::parse);
+        let Said { kind: Some(kind), message: Some(said), uuid, .. } = said else { continue };
+        files.note(&said, at);
         if matches!(kind.as_str(), "user" | "assistant") && !is_empty(&said.content) {
             tokens = said.tokens().unwrap_or(tokens);
             if said.role == Role::Assistant {
@@ -108,7 +115,43 @@ pub fn rebuild_branch(path: &Path, trunks: &[PathBuf]) -> Result<Rebuilt, StoreE
         }
         at += 1;
     }
-    Ok(Rebuilt { messages, open, tokens, last_answer, problems: found.problems })
+    let files = files.known;
+    Ok(Rebuilt { messages, open, tokens, last_answer, files, problems: found.problems })
+}
+
+/// Which files an agent came to know, from its calls and their results.
+#[derive(Default)]
+struct Files {
+    wanted: HashMap<String, PathBuf>,
+    known: Vec<(PathBuf, Stamp)>,
+}
+
+impl Files {
+    fn note(&mut self, said: &MessageRecord, at: Option<Stamp>) {
+        let Content::Blocks(blocks) = &said.content else { return };
+        for block in blocks {
+            match block.meaning() {
+                Some(Known::ToolUse { id, name, input })
+                    if matches!(name.as_str(), "Read" | "Edit" | "Write") =>
+                {
+                    let path = input.get("file_path").and_then(Value::as_str);
+                    self.wanted.extend(path.map(|path| (id.clone(), PathBuf::from(path))));
+                }
+                Some(Known::ToolResult { tool_use_id, is_error, .. }) => {
+                    let path = self.wanted.remove(tool_use_id).filter(|_| *is_error != Some(true));
+                    self.known.extend(path.zip(at));
+                }
+                Some(
+                    Known::Text { .. }
+                    | Known::Thinking { .. }
+                    | Known::RedactedThinking { .. }
+                    | Known::ToolUse { .. }
+                    | Known::Image { .. },
+                )
+                | None => {}
+            }
+        }
+    }
 }
 
 /// Whether there is nothing in it that a model could be sent.

@@ -13,7 +13,7 @@ use super::failure::Failure;
 use super::out::Out;
 use super::run::args::{InputFormat, OnAsk, Run};
 use super::run::begin::{self, Begun};
-use super::{demo, model};
+use super::{demo, doctor, model};
 use crate::console::keys::Keymap;
 use crate::console::runtime::files::HistoryFile;
 use crate::console::runtime::looks::Library;
@@ -290,7 +290,7 @@ async fn console(
     let options = Options {
         theme,
         history: HistoryFile::of(&store.home().ours(), &project),
-        library: Library { project, home: store.home().clone() },
+        library: Library { project, home: store.home().clone(), doctor: doctor::report },
     };
     let left = runtime::run(&live, state, options, opened).await;
     let parting = left.as_ref().unwrap_or(&Parting::Suspend).clone();
@@ -326,19 +326,20 @@ impl Farewell {
     /// The session lives in the scratch copy, not where the shell is.
     fn of_rehearsal(project: &Path, parting: &Parting) -> Self {
         let project = project.display();
-        let happened = format!(
-            "The rehearsal worked in {project}: `git diff` there shows what changed, `sh \
-             tests/run.sh` runs its tests."
-        );
-        let resume = match parting {
-            Parting::End => {
-                "Play it again: quarterdeck demo   Your own code: set ANTHROPIC_API_KEY, \
-                             then run quarterdeck in your project"
-                    .to_owned()
-            }
-            Parting::Suspend | Parting::Resume(_) => {
-                format!("Resume with: cd {project} && quarterdeck -c --playbook demo")
-            }
+        let (happened, resume) = match parting {
+            Parting::End => (
+                format!(
+                    "The rehearsal worked in {project}: `git diff` there shows what changed, `sh \
+                     tests/run.sh` runs its tests."
+                ),
+                "Play it again: quarterdeck demo   Your own code: set ANTHROPIC_API_KEY, then run \
+                 quarterdeck in your project"
+                    .to_owned(),
+            ),
+            Parting::Suspend | Parting::Resume(_) => (
+                "The rehearsal is paused; open asks stay open.".to_owned(),
+                format!("Resume with: cd {project} && quarterdeck -c --playbook demo"),
+            ),
         };
         Self { happened, resume }
     }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use super::event::{Event, Fact};
 use super::ids::AskId;
 use super::message::Body;
-use super::task::Status;
+use super::task::{Status, Task};
 use super::time::Stamp;
 
 /// What is known of an agent.
@@ -50,6 +50,28 @@ impl Evidence {
         *self = Self { usd: self.usd, open_asks, ..Self::default() };
     }
 
+    fn end_turn(&mut self) {
+        (self.in_turn, self.retrying, self.tools_running) = (false, None, 0);
+        if std::mem::take(&mut self.finished) {
+            self.waits_for = None;
+        }
+    }
+
+    fn hear(&mut self, from: &str, text: &str) {
+        // A reminder of the list is no answer.
+        if from != "task-list" {
+            self.waits_for = None;
+        }
+        self.mail_from = senders(text);
+    }
+
+    /// It waits for an answer, unless this is one.
+    fn write_to(&mut self, name: &str) {
+        if !self.mail_from.iter().any(|from| from == name) {
+            self.waits_for = Some(name.to_owned());
+        }
+    }
+
     /// Takes in an event of this agent.
     pub fn absorb(&mut self, event: &Event) {
         let at = Some(event.at);
@@ -66,10 +88,7 @@ impl Evidence {
                 (self.failed, self.retrying, self.tools_running) = (None, None, 0);
             }
             Fact::TurnEnded { outcome, why, .. } => {
-                (self.in_turn, self.retrying, self.tools_running) = (false, None, 0);
-                if std::mem::take(&mut self.finished) {
-                    self.waits_for = None;
-                }
+                self.end_turn();
                 if outcome == "failed" {
                     self.failed = Some(why.clone());
                 }
@@ -94,21 +113,14 @@ impl Evidence {
             Fact::ToolEnded { .. } => {
                 (self.last_tool, self.tools_running) = (at, self.tools_running.saturating_sub(1));
             }
-            Fact::Heard { from, message, .. } => {
-                if from != "tools" && from != "system" {
-                    self.last_mail_in = at;
-                    // A reminder of the list is no answer.
-                    if from != "task-list" {
-                        self.waits_for = None;
-                    }
-                    self.mail_from = senders(&message.content.text());
-                }
+            Fact::Heard { from, message, .. } if from != "tools" && from != "system" => {
+                self.last_mail_in = at;
+                self.hear(from, &message.content.text());
             }
             Fact::MailSent { to, message } => {
                 self.last_mail_out = at;
-                let answers = self.mail_from.iter().any(|from| from == to.as_str());
-                if !to.is_lead() && !answers && matches!(message.body(), Body::Plain(_)) {
-                    self.waits_for = Some(to.to_string());
+                if !to.is_lead() && matches!(message.body(), Body::Plain(_)) {
+                    self.write_to(to.as_str());
                 }
             }
             Fact::Asked { ask } => {
@@ -125,11 +137,9 @@ impl Evidence {
                 }
             }
             Fact::Compacted { after, .. } => self.context = *after,
-            Fact::TaskChanged { task } => {
-                let own = event.agent.as_ref().is_some_and(|me| task.owner() == Some(&me.name));
-                self.finished |= own && task.status == Status::Completed;
-            }
-            Fact::Queued { .. }
+            Fact::TaskChanged { task } => self.finished |= finishes(event, task),
+            Fact::Heard { .. }
+            | Fact::Queued { .. }
             | Fact::ModeChanged { .. }
             | Fact::TeamCreated { .. }
             | Fact::TeamDeleted { .. }
@@ -143,6 +153,12 @@ impl Evidence {
             | Fact::Unknown(_) => {}
         }
     }
+}
+
+/// Whether an agent has done its own task with this.
+fn finishes(event: &Event, task: &Task) -> bool {
+    let own = event.agent.as_ref().is_some_and(|me| task.owner() == Some(&me.name));
+    own && task.status == Status::Completed
 }
 
 /// Who wrote the letters in a text that a teammate hears.

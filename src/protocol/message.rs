@@ -317,9 +317,9 @@ impl Body {
                 )
             }
             Self::ShutdownRequest(ask) => format!("Please shut down{}", because(&ask.reason)),
-            Self::ShutdownApproved(answer) => format!("{} shuts down", answer.from),
+            Self::ShutdownApproved(answer) => format!("{} is shutting down", answer.from),
             Self::ShutdownRejected(answer) => {
-                format!("{} does not shut down: {}", answer.from, answer.reason)
+                format!("{} declines to shut down: {}", answer.from, answer.reason)
             }
             Self::PlanApprovalRequest(ask) => {
                 format!("{} asks to approve a plan\n{}", ask.from, ask.plan_content)

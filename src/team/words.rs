@@ -90,7 +90,7 @@ pub fn terminated(name: &AgentName, why: &str, released: &[Task]) -> String {
     if !released.is_empty() {
         let tasks: Vec<String> =
             released.iter().map(|task| format!("#{} {}", task.id, task.subject)).collect();
-        message.push_str(&format!(" Nobody's again: {}.", tasks.join(", ")));
+        message.push_str(&format!(" Released tasks: {}.", tasks.join(", ")));
     }
     let body = json!({ "type": TERMINATED, "message": message });
     letter("system", None, None, &body.to_string())

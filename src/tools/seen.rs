@@ -1,9 +1,14 @@
 //! What an agent has read, so that it never overwrites what it has not seen.
 
 use std::collections::HashMap;
+use std::fs;
 use std::hash::{BuildHasher, RandomState};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::guarded::LARGEST;
+use crate::protocol::time::Stamp;
 
 /// The files an agent has read or written, by content. Paths are resolved ones. A clone is the
 /// same memory in other hands.
@@ -27,6 +32,24 @@ impl ReadCache {
     pub fn record(&self, path: &Path, content: &[u8]) {
         let digest = self.keys.hash_one(content);
         self.files().insert(path.to_owned(), digest);
+    }
+
+    /// Takes note of a file that was read or written at that time, if it is still as it was then:
+    /// an agent that comes back knows what it knew.
+    pub fn recall(&self, path: &Path, at: Stamp) {
+        let unchanged = || -> io::Result<bool> {
+            let about = fs::symlink_metadata(path)?;
+            let changed = Stamp::from(about.modified()?);
+            Ok(about.is_file() && about.len() <= LARGEST && changed <= at)
+        };
+        // Where a link leads now, it may not have led then.
+        let is_itself = path.canonicalize().is_ok_and(|real| real == path);
+        if is_itself
+            && unchanged().unwrap_or(false)
+            && let Ok(content) = fs::read(path)
+        {
+            self.record(path, &content);
+        }
     }
 
     /// Whether the agent knows this content of the file.

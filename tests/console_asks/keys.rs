@@ -168,6 +168,26 @@ fn an_edit_that_changes_nothing_is_a_plain_yes_and_an_empty_one_is_none() {
 }
 
 #[test]
+fn e_edits_what_is_written_to_a_file_as_plain_text() {
+    let write = json!({ "file_path": "/demo/a.txt", "content": "one \"quoted\"\n" });
+    let edit = json!({ "file_path": "/demo/a.txt", "old_string": "one", "new_string": "two" });
+    let cases = [
+        ("Write", write, "write this instead", "content", "one \"quoted\"\nmore"),
+        ("Edit", edit, "change it to this", "new_string", "twomore"),
+    ];
+    for (name, input, title, field, wanted) in cases {
+        let mut story = Story::new();
+        story.asked(tool("a1", "fixer", name, input.clone())).ready().press("e").wait(150);
+        assert!(story.text(100, 30).contains(title), "{}", story.text(100, 30));
+        story.press("more<ret>");
+        let mut changed = input;
+        changed[field] = json!(wanted);
+        let yes = Verdict::Allow { input: Some(changed), grant: None, remark: None };
+        assert_eq!(story.answers(), [("a1".to_owned(), yes)]);
+    }
+}
+
+#[test]
 fn e_edits_other_inputs_as_json_and_refuses_what_is_none() {
     let input = json!({ "url": "https://a.example", "prompt": "look" });
     let mut story = Story::new();

@@ -95,7 +95,7 @@ fn the_end_of_an_agent_is_known_before_a_slow_clean_up_is_over() {
     rig.write("release", "");
     going.line_saying("</task-notification>");
     let notes = going.end().code(0).notes("team-lead");
-    assert!(notes.len() == 1 && notes[0].contains("unchanged and is removed"), "{notes:?}");
+    assert!(notes.len() == 1 && notes[0].contains("unchanged and has been removed"), "{notes:?}");
 }
 
 #[test]

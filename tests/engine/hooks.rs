@@ -117,7 +117,7 @@ fn what_a_hook_prints_counts_as_well() {
     let id = ran.started()[0]["agent"].as_str().unwrap().to_owned();
     let results = ran.results(&id);
     assert!(!results[0].1 && results[0].0.contains("<hook-feedback>\nit was seen"), "{results:?}");
-    assert_eq!(results[1], ("A hook does not allow this: not that file".to_owned(), true));
+    assert_eq!(results[1], ("A hook blocked this: not that file".to_owned(), true));
     assert!(!rig.project.join("forbidden").exists() && rig.project.join("finished").exists());
 }
 

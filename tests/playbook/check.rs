@@ -176,7 +176,7 @@ fn mistakes_of_a_turn() {
             "{say: y, fault: {}}",
             "3:23: this fault has no kind (give one of status, cut_after, stall_ms, garbage, too_long)",
         ),
-        ("{say: y, fault: {status: 200}}", "3:32: 200 is no error status (from 400 to 599)"),
+        ("{say: y, fault: {status: 200}}", "3:32: 200 is not an error status (from 400 to 599)"),
         ("{say: y, fault: {status: 529, times: -1}}", "3:44: `times` must not be below zero"),
         ("{say: y, fault: {garbage: 3}}", "3:33: `garbage` must be true or false, not a number"),
         ("{fault: {too_long: 9}}", "3:26: `too_long` must be true or false, not a number"),

@@ -137,7 +137,7 @@ async fn one_that_is_stopped_frees_its_tasks_and_begins_again_from_its_transcrip
     let free = task(&live, "1").unwrap();
     assert_eq!((free.status, free.owner()), (Status::Pending, None));
     let told: String = cast.last_of("team-lead").iter().map(whole).collect();
-    assert!(told.contains("teammate_terminated") && told.contains("Nobody's again: #1"), "{told}");
+    assert!(told.contains("teammate_terminated") && told.contains("Released tasks: #1"), "{told}");
     assert!(live.submit(Op::Interrupt { agent: bob.clone() }).await.is_err());
     // Again, from its transcript; what was cut off stays valid.
     spawn(&live, "bob", "What was the code word?").await;

@@ -1,6 +1,7 @@
 //! Transcripts as they are written, and sessions that go on.
 
 use std::fs;
+use std::time::{Duration, SystemTime};
 
 use quarterdeck::agent::turn::End;
 use quarterdeck::protocol::ids::SessionId;
@@ -157,4 +158,30 @@ async fn a_resumed_conversation_is_what_it_was() {
     let after = script.turns().remove(0);
     assert_eq!(after.messages[..3], before[1].messages[..3]);
     assert_eq!((&after.system, &after.tools), (&before[0].system, &before[0].tools));
+}
+
+#[tokio::test]
+async fn who_comes_back_may_change_what_it_had_read_if_nobody_else_did() {
+    for changed in [false, true] {
+        let rig = Rig::new();
+        let file = rig.project.join("notes.txt");
+        fs::write(&file, "one\n").unwrap();
+        let read = json!({"file_path": file});
+        let live = rig.start(&Script::of([calls(&[("a", "Read", read)]), say("read")])).await;
+        ask(&live, "look").await;
+        let session = live.session().clone();
+        live.end().await;
+        if changed {
+            fs::write(&file, "one, and more\n").unwrap();
+            let later = SystemTime::now() + Duration::from_secs(2);
+            fs::File::open(&file).unwrap().set_modified(later).unwrap();
+        }
+        let edit = json!({"file_path": file, "old_string": "one", "new_string": "two"});
+        let script = Script::of([calls(&[("b", "Edit", edit)]), say("done")]);
+        let live = rig.start_again(&script, Some(session)).await;
+        ask(&live, "change it").await;
+        let wanted = if changed { "one, and more\n" } else { "two\n" };
+        assert_eq!(fs::read_to_string(&file).unwrap(), wanted);
+        live.end().await;
+    }
 }

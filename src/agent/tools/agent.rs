@@ -13,14 +13,14 @@ use crate::tools::{Bad, Call, Needs, Output, Spec, Tool, ToolContext, first_line
 const DESCRIPTION: &str = "\
 Starts another agent for a piece of work and gives you its report. Use it for work that is \
 self-contained and would fill this conversation with detail you do not need (broad searches, \
-reading many files, running and analysing a test suite), or that can go on beside yours.
+reading many files, running and analysing a test suite), or that can run alongside yours.
 
 - `subagent_type` names the kind of agent; the kinds are listed in your instructions. Without it \
 the agent may be a fork of yourself that knows this whole conversation, or a general one.
 - An agent that is not a fork has seen nothing of this conversation: put everything it needs into \
 `prompt`, and say exactly what it should report.
 - Several Agent calls in one answer run side by side.
-- `run_in_background`: you go on at once and are told when it ends; do not wait or poll. Its \
+- `run_in_background`: you continue at once and are told when it ends; do not wait or poll. Its \
 output file can be read meanwhile.
 - `isolation: \"worktree\"` gives it a git worktree of its own, so that its edits do not touch yours.
 - `name` makes it addressable by SendMessage later.";

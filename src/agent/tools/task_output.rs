@@ -14,7 +14,7 @@ use crate::tools::{Bad, Call, Needs, Output, Spec, Tool, ToolContext, parse};
 const DESCRIPTION: &str = "\
 Gives what a background command or agent printed since you last looked, and whether it has ended. \
 With `block` (the default) it waits for the end, at most `timeout` milliseconds. You are told of \
-the end anyway: use this only when you cannot go on without it. Reading the output file does as well.";
+the end anyway: use this only if you cannot continue without it. Reading the output file works too.";
 
 /// No call waits longer, in milliseconds.
 const LONGEST: u64 = 600_000;

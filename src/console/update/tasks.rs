@@ -135,7 +135,7 @@ fn release(state: &mut State) -> Vec<Effect> {
     };
     let claim = state.tasks.selected().and_then(|task| state.claim(task));
     if !claim.is_some_and(|claim| claim.is_stale()) {
-        state.info(format!("{owner} still has task #{id}; s gives it to somebody else."));
+        state.info(format!("{owner} still has task #{id}; s gives it to someone else."));
         return Vec::new();
     }
     let mut effects = Vec::new();

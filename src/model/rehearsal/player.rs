@@ -295,7 +295,7 @@ fn neutral(purpose: Purpose) -> Option<&'static str> {
         Purpose::Turn | Purpose::Fork => None,
         Purpose::Compact => Some("This is a rehearsal; what was said before is left out here."),
         Purpose::Title => Some("Rehearsal"),
-        Purpose::Summary => Some("A rehearsal is going on."),
+        Purpose::Summary => Some("A rehearsal is under way."),
         Purpose::SideQuestion => Some("This is a rehearsal; the playbook has no answer to that."),
         Purpose::Memory => Some("Nothing: this is a rehearsal."),
     }

@@ -61,7 +61,11 @@ impl Reading<'_> {
                 let Some(status) = u16::try_from(number).ok().filter(|s| (400..600).contains(s))
                 else {
                     let hint = "from 400 to 599";
-                    self.mistakes.add_with(node.at, format!("{number} is no error status"), hint);
+                    self.mistakes.add_with(
+                        node.at,
+                        format!("{number} is not an error status"),
+                        hint,
+                    );
                     return None;
                 };
                 // The real API says how long to wait when it limits the rate.

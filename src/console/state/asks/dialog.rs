@@ -95,10 +95,26 @@ pub struct EditBox {
 pub enum EditForm {
     /// The text of a shell command.
     Command,
+    /// What a file is to hold.
+    Content,
+    /// What is put in place of a passage.
+    Replacement,
     /// The whole input of a tool.
     Json,
     /// A plan.
     Plan,
+}
+
+impl EditForm {
+    /// The field of the input that is edited alone.
+    pub const fn field(self) -> Option<&'static str> {
+        match self {
+            Self::Command => Some("command"),
+            Self::Content => Some("content"),
+            Self::Replacement => Some("new_string"),
+            Self::Json | Self::Plan => None,
+        }
+    }
 }
 
 impl AskDialog {
@@ -174,12 +190,18 @@ impl AskDialog {
 /// The text that `e` lets the person change, and how it is to be read.
 pub fn editable(ask: &Ask) -> Option<(String, EditForm)> {
     match &ask.question {
-        Question::Tool { name, input, .. } if name == "Bash" => {
-            let command = input.get("command")?.as_str()?;
-            Some((command.to_owned(), EditForm::Command))
-        }
-        Question::Tool { input, .. } => {
-            Some((serde_json::to_string_pretty(input).ok()?, EditForm::Json))
+        Question::Tool { name, input, .. } => {
+            let form = match name.as_str() {
+                "Bash" => EditForm::Command,
+                "Write" => EditForm::Content,
+                "Edit" => EditForm::Replacement,
+                _ => EditForm::Json,
+            };
+            let text = form.field().and_then(|field| input.get(field)?.as_str());
+            match text {
+                Some(text) => Some((text.to_owned(), form)),
+                None => Some((serde_json::to_string_pretty(input).ok()?, EditForm::Json)),
+            }
         }
         Question::Plan { text, .. } => Some((text.clone(), EditForm::Plan)),
         Question::Words { .. } | Question::Budget { .. } | Question::NoAnswerToShutdown => None,

@@ -71,6 +71,7 @@ fn outside(dialog: &AskDialog) -> Vec<Effect> {
     let ending = match &dialog.stage {
         Stage::Edit(EditBox { form: EditForm::Command, .. }) => "sh",
         Stage::Edit(EditBox { form: EditForm::Json, .. }) => "json",
+        Stage::Edit(EditBox { form: EditForm::Content | EditForm::Replacement, .. }) => "txt",
         Stage::Edit(EditBox { form: EditForm::Plan, .. })
         | Stage::Choices
         | Stage::Remark
@@ -157,20 +158,20 @@ fn edited(ask: &Ask, edit: &EditBox) -> Result<Option<Value>, String> {
     if text.trim().is_empty() {
         return Err("it is empty; to say no, go back and press n".to_owned());
     }
-    match (edit.form, &ask.question) {
-        (EditForm::Command, Question::Tool { input, .. }) => {
-            let mut input = input.clone();
-            if let Some(command) = input.get_mut("command") {
-                *command = Value::String(text);
-            }
-            Ok(Some(input))
+    if edit.form == EditForm::Plan {
+        return Ok(Some(serde_json::json!({ "plan": text })));
+    }
+    if let (Some(field), Question::Tool { input, .. }) = (edit.form.field(), &ask.question) {
+        let mut input = input.clone();
+        if let Some(value) = input.get_mut(field) {
+            *value = Value::String(text);
         }
-        (EditForm::Plan, _) => Ok(Some(serde_json::json!({ "plan": text }))),
-        (EditForm::Json | EditForm::Command, _) => match json::from_text::<Value>(&text) {
-            Ok(input @ Value::Object(_)) => Ok(Some(input)),
-            Ok(_) => Err("the input must be a JSON object: { … }".to_owned()),
-            Err(error) => Err(format!("this is not JSON yet: {error}")),
-        },
+        return Ok(Some(input));
+    }
+    match json::from_text::<Value>(&text) {
+        Ok(input @ Value::Object(_)) => Ok(Some(input)),
+        Ok(_) => Err("the input must be a JSON object: { … }".to_owned()),
+        Err(error) => Err(format!("this is not JSON yet: {error}")),
     }
 }
 

@@ -52,6 +52,8 @@ pub fn lines(
         Stage::Edit(edit) => {
             let title = match edit.form {
                 EditForm::Command => "yes, but run this instead:",
+                EditForm::Content => "yes, but write this instead:",
+                EditForm::Replacement => "yes, but change it to this:",
                 EditForm::Json => "yes, but with this input:",
                 EditForm::Plan => "yes, but by this plan:",
             };
