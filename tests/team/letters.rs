@@ -1,12 +1,17 @@
 //! What comes of a message: the result that its sender gets, in both shapes of input, the copies in
 //! the inboxes, and what a lead is told of one who goes idle.
 
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
 use quarterdeck::protocol::ids::AgentName;
 use quarterdeck::protocol::message::Message;
 use quarterdeck::session::live::Live;
 use serde_json::{Value, json};
 
-use super::rig::{Rig, idle, obedient, one, order, order_lead, quiet, spawn, task, team_of, until};
+use super::rig::{
+    Rig, idle, obedient, obedient_but, one, order, order_lead, quiet, spawn, task, team_of, until,
+};
 
 fn inbox(live: &Live, name: &str) -> Vec<Message> {
     let mail = live.office.store.mail(&team_of(live)).read(&AgentName::found(name));
@@ -92,6 +97,42 @@ async fn a_broadcast_is_a_copy_for_each_but_its_sender_and_plain_words_only() {
     assert_eq!(copies(&live, "from ann", &ALL), [1, 0, 1, 1]);
     assert!(said[1].1 && said[1].0.contains("to one agent"), "{said:?}");
     assert!(said[2].1 && said[2].0.contains("protocol message"), "{said:?}");
+    live.end().await;
+}
+
+/// Who one is, who the others are and how they are reached, then what one's definition says.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_teammates_prompt_names_its_team_and_ends_with_its_definition() {
+    let rig = Rig::new();
+    let prompts: Arc<Mutex<HashMap<String, String>>> = Arc::default();
+    let kept = Arc::clone(&prompts);
+    let cast = obedient_but(move |asked| {
+        let system: Vec<&str> =
+            asked.request.prefix.system.iter().map(|block| block.text.as_str()).collect();
+        kept.lock().unwrap().insert(asked.agent.clone(), system.join("\n"));
+        None
+    });
+    let live = rig.start(&cast).await;
+    let named = |name: &str| json!({ "description": "d", "name": name, "prompt": "Wait.", "subagent_type": "explore" });
+    order_lead(&live, &[("Agent", named("ann")), ("Agent", named("bob"))]).await;
+    quiet(&live).await;
+    let prompt = prompts.lock().unwrap()["bob"].clone();
+    let definition = live.office.definitions.read().unwrap().get("explore").unwrap().prompt.clone();
+    let team = team_of(&live);
+    let parts = [
+        format!("You are `bob`, a teammate in the team `{team}`"),
+        "team-lead, ann, bob".to_owned(),
+        "use SendMessage".to_owned(),
+        "from teammates, not from the user".to_owned(),
+        definition.trim().to_owned(),
+    ];
+    let mut at = 0;
+    for part in parts {
+        let found = prompt[at..].find(&part);
+        at += found.unwrap_or_else(|| panic!("no {part} behind {at} in {prompt}"));
+    }
+    let lead = prompts.lock().unwrap()["team-lead"].clone();
+    assert!(!lead.contains("a teammate in the team"), "{lead}");
     live.end().await;
 }
 
