@@ -1,7 +1,7 @@
 //! Slash commands and the palette.
 
-use quarterdeck::console::commands::COMMANDS;
 use quarterdeck::console::commands::export::exported;
+use quarterdeck::console::commands::{COMMANDS, named};
 use quarterdeck::console::state::dialog::Dialog;
 use quarterdeck::console::state::offers::{Offers, Tree};
 use quarterdeck::console::update::{Effect, Look, Show};
@@ -271,6 +271,16 @@ fn a_theme_is_worn_while_it_is_chosen_and_taken_off_again() {
     assert_eq!(story.effects(), [Effect::Theme("dark".to_owned())]);
     story = story.keys("/theme<ret><down><ret>");
     assert_eq!(story.state().theme, "light");
+}
+
+#[test]
+fn every_command_of_the_manual_is_there() {
+    let manual = "help team spawn tasks agents asks permissions mode model cost context compact \
+                  fork stop shutdown worktree diff merge search resume export theme doctor clear \
+                  quit";
+    for name in manual.split_whitespace() {
+        assert!(named(name).is_some(), "/{name}");
+    }
 }
 
 #[test]
