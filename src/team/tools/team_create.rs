@@ -77,14 +77,14 @@ impl Tool for TeamCreateTool {
             if cx.me != team.office().lead() {
                 return Output::failed("Only the lead makes a team.");
             }
-            let lead = AgentId::new(&AgentName::lead(), &name);
-            match team.create(name.clone(), founding).await {
+            match team.create(name, founding).await {
+                // The name may have a number behind it.
                 Ok(roll) => said(json!({
-                    "team_name": name,
+                    "team_name": roll.name,
                     "team_file_path": team.office().home().config(&roll.dir),
-                    "lead_agent_id": lead.to_string(),
+                    "lead_agent_id": AgentId::new(&AgentName::lead(), &roll.name).to_string(),
                 }))
-                .with_summary(name.to_string()),
+                .with_summary(roll.name.to_string()),
                 Err(why) => Output::failed(why),
             }
         })
