@@ -13,7 +13,7 @@ use super::failure::Failure;
 use super::out::Out;
 use super::run::args::{InputFormat, OnAsk, Run};
 use super::run::begin::{self, Begun};
-use super::{demo, model};
+use super::{demo, doctor, model};
 use crate::console::keys::Keymap;
 use crate::console::runtime::files::HistoryFile;
 use crate::console::runtime::looks::Library;
@@ -290,7 +290,7 @@ async fn console(
     let options = Options {
         theme,
         history: HistoryFile::of(&store.home().ours(), &project),
-        library: Library { project, home: store.home().clone() },
+        library: Library { project, home: store.home().clone(), doctor: doctor::report },
     };
     let left = runtime::run(&live, state, options, opened).await;
     let parting = left.as_ref().unwrap_or(&Parting::Suspend).clone();

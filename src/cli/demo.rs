@@ -31,10 +31,10 @@ const FILES: [(&str, &str); 8] = [
 
 /// What the lead says before anybody asked.
 const GREETING: &[&str] = &[
-    "Welcome aboard. Press Enter and four agents fix two bugs in a small program; they ask you \
-     before they change or run anything.",
     "This is a rehearsal with a scripted model. For a real one, set ANTHROPIC_API_KEY and run \
      quarterdeck in your project.",
+    "Welcome aboard. Press Enter and four agents fix two bugs in a small program; they ask you \
+     before they change or run anything.",
 ];
 
 /// The first prompt, which Enter sends.

@@ -11,11 +11,10 @@ use super::asks;
 use super::console::{ConsoleArgs, has_terminal, keymap, theme};
 use super::failure::Failure;
 use super::out::Out;
-use super::printable::printable;
+use crate::console::commands::export::exported;
 use crate::console::runtime::playback::{Playback, play};
 use crate::console::state::Opening;
 use crate::protocol::ids::AgentId;
-use crate::session::markdown;
 use crate::session::replay::{Player, Recording, ReplayError};
 use crate::store::Store;
 
@@ -82,9 +81,7 @@ fn journal(store: &Store, what: &str) -> Result<(String, PathBuf), Failure> {
 
 fn export(name: &str, recording: &Recording, to: &Path, out: &mut Out) -> Result<(), Failure> {
     let events = recording.events();
-    let text = markdown::of(&format!("Session {name}"), events.iter().map(Arc::as_ref));
-    // Whoever prints the file has a terminal, too.
-    let text = printable(&text);
+    let text = exported(name, events.iter().map(Arc::as_ref));
     if to == Path::new("-") {
         return out.text(text.trim_end());
     }

@@ -1,35 +1,53 @@
 //! A session as Markdown, for people who were not there: who said what, what was done and what
 //! was decided, in the order in which it happened.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+
+use serde_json::Value;
 
 use crate::protocol::ask::{Question, Verdict, measured};
 use crate::protocol::content::{ChatMessage, Known};
 use crate::protocol::event::{AgentAbout, Event, Fact, Level};
+use crate::protocol::ids::TaskId;
 use crate::protocol::message::Body;
 use crate::protocol::task::Task;
 
 /// Longer words of people and agents are cut: the journal has them all.
 const LONGEST: usize = 20_000;
+/// And so are outputs of commands.
+const LONGEST_OUTPUT: usize = 2_000;
 
 pub fn of<'a>(title: &str, events: impl IntoIterator<Item = &'a Event>) -> String {
-    let mut page = Page { out: format!("# {}\n", line(title)), speaker: None };
+    let mut page = Page { out: format!("# {}\n", line(title)), ..Page::default() };
     for event in events {
         page.event(event);
     }
+    page.tasks();
     page.out
 }
 
+#[derive(Default)]
 struct Page {
     out: String,
     /// Whose part this is.
     speaker: Option<String>,
+    /// Commands that run, by their calls.
+    commands: BTreeSet<String>,
+    /// As they are in the end.
+    tasks: BTreeMap<TaskId, Task>,
 }
 
 impl Page {
     fn event(&mut self, event: &Event) {
         let who = event.agent.as_ref().map_or("session", |agent| agent.name.as_str());
-        let Some(entry) = entry(&event.fact) else { return };
+        self.learn(&event.fact);
+        for entry in entry(&event.fact).into_iter().chain(self.shown(&event.fact)) {
+            self.add(who, event, entry);
+        }
+    }
+
+    fn add(&mut self, who: &str, event: &Event, entry: Entry) {
         let entry = match entry {
             Entry::Words(words) => words,
             Entry::Item(item) => format!("- {}", line(&item)),
@@ -43,6 +61,61 @@ impl Page {
         let list = entry.starts_with("- ") && self.out.lines().last().is_some_and(is_item);
         let gap = if list { "" } else { "\n" };
         let _ = writeln!(self.out, "{gap}{}", entry.trim_end());
+    }
+
+    #[expect(clippy::wildcard_enum_match_arm, reason = "nothing else must be remembered")]
+    fn learn(&mut self, fact: &Fact) {
+        match fact {
+            Fact::ToolStarted { use_id, tool, .. } if tool == "Bash" => {
+                self.commands.insert(use_id.clone());
+            }
+            Fact::TaskChanged { task } => {
+                self.tasks.insert(task.id.clone(), task.clone());
+            }
+            Fact::TaskDeleted { id } => {
+                self.tasks.remove(id);
+            }
+            _ => {}
+        }
+    }
+
+    /// What came of it that is worth seeing: plans, changes of files, what commands printed.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the rest is told in its line")]
+    fn shown(&self, fact: &Fact) -> Vec<Entry> {
+        match fact {
+            Fact::Asked { ask } => match &ask.question {
+                Question::Plan { text, .. } => vec![Entry::Words(cut(text).to_owned())],
+                _ => Vec::new(),
+            },
+            Fact::ToolEnded { data, .. } => {
+                let diff = data.get("diff").and_then(Value::as_str);
+                diff.map(|diff| Entry::Words(fenced("diff", diff))).into_iter().collect()
+            }
+            Fact::Heard { from, message, .. } if from == "tools" => {
+                let results = message.content.known().into_iter().filter_map(|known| match known {
+                    Known::ToolResult { tool_use_id, content, .. } => {
+                        let printed = content.map(|content| content.text())?;
+                        let is_command = self.commands.contains(&tool_use_id);
+                        (is_command && !printed.trim().is_empty())
+                            .then(|| Entry::Words(fenced("", beginning(&printed))))
+                    }
+                    _ => None,
+                });
+                results.collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn tasks(&mut self) {
+        if !self.tasks.is_empty() {
+            self.out.push_str("\n## Tasks\n\n");
+        }
+        for task in self.tasks.values() {
+            let mark = if task.is_open() { ' ' } else { 'x' };
+            let owner = task.owner().map(|owner| format!(" ({owner})")).unwrap_or_default();
+            let _ = writeln!(self.out, "- [{mark}] #{} {}{owner}", task.id, line(&task.subject));
+        }
     }
 }
 
@@ -146,7 +219,16 @@ fn asked(question: &Question) -> String {
 
 fn settled(verdict: &Verdict) -> String {
     match verdict {
-        Verdict::Allow { remark, .. } => joined("allowed", remark.as_deref().unwrap_or_default()),
+        Verdict::Allow { input, grant, remark } => {
+            let mut said = "allowed".to_owned();
+            if let Some(input) = input {
+                let _ = write!(said, ", changed to {}", code(&input.to_string()));
+            }
+            for permit in grant.iter().flat_map(|grant| &grant.permits) {
+                let _ = write!(said, ", and from now on {}", code(&permit.to_string()));
+            }
+            joined(&said, remark.as_deref().unwrap_or_default())
+        }
         Verdict::Deny { why } => joined("denied", why.as_deref().unwrap_or_default()),
         Verdict::Withdrawn { why } => joined("withdrawn", why),
         Verdict::Chose { choice, text } => {
@@ -194,6 +276,23 @@ fn code(text: &str) -> String {
 }
 
 fn cut(text: &str) -> &str {
-    let end = text.char_indices().nth(LONGEST).map_or(text.len(), |(at, _)| at);
+    first(text, LONGEST)
+}
+
+/// As much of an output as shows what it was.
+fn beginning(text: &str) -> &str {
+    first(text, LONGEST_OUTPUT)
+}
+
+fn first(text: &str, most: usize) -> &str {
+    let end = text.char_indices().nth(most).map_or(text.len(), |(at, _)| at);
     &text[..end]
+}
+
+/// In a fence that is longer than any in the text.
+fn fenced(language: &str, text: &str) -> String {
+    let text = cut(text).trim_end();
+    let longest = text.lines().map(|line| line.chars().take_while(|c| *c == '`').count()).max();
+    let fence = "`".repeat(longest.unwrap_or(0).max(2) + 1);
+    format!("{fence}{language}\n{text}\n{fence}")
 }

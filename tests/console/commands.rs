@@ -1,10 +1,14 @@
 //! Slash commands and the palette.
 
-use quarterdeck::console::commands::COMMANDS;
+use quarterdeck::console::commands::export::exported;
+use quarterdeck::console::commands::{COMMANDS, named};
 use quarterdeck::console::state::dialog::Dialog;
 use quarterdeck::console::state::offers::{Offers, Tree};
 use quarterdeck::console::update::{Effect, Look, Show};
+use quarterdeck::protocol::content::{Block, ChatMessage};
+use quarterdeck::protocol::event::Fact;
 use quarterdeck::protocol::op::{Mode, Op, SpawnWish, TaskChange};
+use serde_json::json;
 
 use super::story::{Story, agent, inventory, lead};
 
@@ -52,6 +56,7 @@ fn every_command_has_help_completion_an_error_and_a_deed() {
         ("/shutdown scout", Deed::Op(Op::Shutdown { agent: scout(), reason: "".into() }), "scout"),
         ("/search rounded", seen("`rounded`"), ""),
         ("/export", seen(""), "quarterdeck-1b4e28ba.md"),
+        ("/doctor", Deed::Wish(Effect::Look(Look::Doctor)), ""),
         ("/theme light", Deed::Wish(Effect::Theme("light".into())), "light"),
         ("/layout grid", seen("scout"), "grid"),
         ("/mouse off", Deed::Wish(Effect::Mouse(false)), "off"),
@@ -269,15 +274,53 @@ fn a_theme_is_worn_while_it_is_chosen_and_taken_off_again() {
 }
 
 #[test]
+fn every_command_of_the_manual_is_there() {
+    let manual = "help team spawn tasks agents asks permissions mode model cost context compact \
+                  fork stop shutdown worktree diff merge search resume export theme doctor clear \
+                  quit";
+    for name in manual.split_whitespace() {
+        assert!(named(name).is_some(), "/{name}");
+    }
+}
+
+#[test]
 fn a_session_is_exported_as_markdown() {
     let mut story = inventory().keys("<esc>/export notes.md<ret>");
-    let exported = story.effects().into_iter().find_map(|effect| {
-        let Effect::Export { name, text } = effect else { return None };
-        Some((name, text))
+    let wanted = story.effects().into_iter().find_map(|effect| {
+        let Effect::Export { name } = effect else { return None };
+        Some(name)
     });
-    let (name, text) = exported.expect("an export");
-    assert_eq!(name, "notes.md");
-    for words in ["# inventory-fix", "## scout", "rounded twice", "- [x] #1 map the code (scout)"] {
+    assert_eq!(wanted.as_deref(), Some("notes.md"));
+    let diff = "@@ -1 +1 @@\n-a ``` b\n+c\n";
+    let ended = |use_id: &str, data| Fact::ToolEnded {
+        use_id: use_id.to_owned(),
+        failed: false,
+        summary: String::new(),
+        millis: 1,
+        data,
+    };
+    let printed = ChatMessage::results(vec![
+        Block::tool_result("u7", "12 passed"),
+        Block::tool_result("u8", "a whole file"),
+    ]);
+    let (from, queued) = ("tools".to_owned(), Vec::new());
+    story = story
+        .runs("scout", "u7", "Bash", "cargo test")
+        .runs("scout", "u8", "Read", "src/stock.py")
+        .fact("scout", ended("u8", json!({ "diff": diff })))
+        .fact("scout", Fact::Heard { from, message: printed, queued });
+    let text = exported("1b4e28ba", &story.happened);
+    for words in [
+        "# Session 1b4e28ba\n",
+        "## scout (",
+        "rounded twice",
+        "- asks to use **Bash** `{\"command\":\"rm -r build\"}`",
+        "- **Bash** `cargo test`",
+        "```\n12 passed\n```",
+        "```diff\n@@ -1 +1 @@\n-a ``` b\n+c\n```",
+        "## Tasks\n\n- [x] #1 map the code (scout)\n- [ ] #2",
+    ] {
         assert!(text.contains(words), "{words}: {text}");
     }
+    assert!(!text.contains("a whole file"), "the file itself has it: {text}");
 }

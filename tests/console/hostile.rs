@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use quarterdeck::console::commands::export::exported;
 use quarterdeck::console::text::width::width;
 use quarterdeck::console::update::{Editing, Effect, Msg};
 use quarterdeck::protocol::ask::Question;
@@ -182,10 +183,10 @@ fn what_an_editor_brings_and_what_is_exported_is_harmless() {
             told(&text).msg(Msg::Edited { purpose: Editing::Draft, text: Some(text.clone()) });
         story = seen("a draft from an editor", story);
         story = story.keys("<C-c>").keys("/export<ret>");
-        let exported = story.effects().into_iter().find_map(|effect| {
-            if let Effect::Export { name, text } = effect { Some((name, text)) } else { None }
+        let wanted = story.effects().into_iter().find_map(|effect| {
+            if let Effect::Export { name } = effect { Some(name) } else { None }
         });
-        let (name, markdown) = exported.expect("an export");
+        let (name, markdown) = (wanted.expect("an export"), exported("x", &story.happened));
         assert!(!name.contains(['/', '\u{1b}']), "{name:?}");
         let raw = markdown.chars().find(|c| c.is_control() && !matches!(c, '\n' | '\t'));
         assert_eq!(raw, None, "in the export of {text:.40?}");

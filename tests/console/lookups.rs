@@ -223,7 +223,11 @@ fn commands_in_an_own_command_are_those_of_its_file() {
 #[test]
 fn where_nothing_can_be_looked_up_it_is_said() {
     let dir = tempfile::tempdir().unwrap();
-    let library = Library { project: dir.path().to_owned(), home: Home::at(dir.path()) };
+    let library = Library {
+        project: dir.path().to_owned(),
+        home: Home::at(dir.path()),
+        doctor: |_| Ok(Vec::new()),
+    };
     let is_told = |msg: Msg| matches!(msg, Msg::Told { .. });
     assert!(is_told(library.look(Look::Worktrees(Show::Page))), "no repository");
     let of = "ada".to_owned();

@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use quarterdeck::console::update::Msg;
+use quarterdeck::console::state::offers::{Checked, CheckedKind};
+use quarterdeck::console::update::{Msg, Seen};
 use quarterdeck::protocol::event::{Fact, Level};
 use quarterdeck::protocol::task::Status;
 use serde_json::json;
@@ -69,6 +70,7 @@ pub const SURFACES: &[Surface] = &[
     surface("cost", quiet, "/cost<ret>"),
     surface("permissions", quiet, "/permissions<ret>"),
     surface("notices", quiet, "/notices<ret>"),
+    surface("doctor", checked, ""),
     surface("found", quiet, "/search round<ret>"),
     surface("found-nothing", quiet, "/search zzz<ret>"),
     surface("history", quiet, "<C-r>fi"),
@@ -147,6 +149,27 @@ fn states() -> Story {
         .done("dan")
         .ended("eve", "completed", "")
         .wait(900_000)
+}
+
+/// What the doctor found.
+fn checked() -> Story {
+    use CheckedKind::{Area, Cure, End, Fine, Note, Wrong};
+    let found = [
+        (Area, "terminal"),
+        (Fine, "all colours: theme `dark`"),
+        (Note, "100×30; from 140×35 on everything is on one screen"),
+        (Area, "model"),
+        (Fine, "ANTHROPIC_API_KEY is set"),
+        (Area, "teams"),
+        (
+            Wrong,
+            "inventory-fix: the lock of its task list is held by a process that is gone since a crash; nobody can change a task until it is taken away",
+        ),
+        (Cure, "--fix would: let go of the lock"),
+        (End, "One problem. `quarterdeck doctor --fix` puts right what it can."),
+    ];
+    let found = found.map(|(kind, text)| Checked { kind, text: text.to_owned() });
+    quiet().msg(Msg::Looked(Box::new(Seen::Doctor(found.to_vec()))))
 }
 
 /// Words that wait for the lead's next boundary, and a subagent at work.

@@ -176,6 +176,17 @@ fn an_edit_is_a_change_before_and_after_it_is_done() {
 }
 
 #[test]
+fn what_a_new_file_begins_with_is_its_first_line() {
+    let mut story = real();
+    let input = json!({"file_path": "/demo/new.py", "content": "a = 1\nb = 2\n"});
+    story.wants("w1", "Write", input.clone());
+    let question = json!({"kind": "tool", "useId": "w1", "name": "Write", "input": input});
+    story.json(ask("q2", &question));
+    let waiting = picture(&mut story);
+    assert!(waiting.contains("     1 + a = 1\n     2 + b = 2"), "{waiting}");
+}
+
+#[test]
 fn a_long_change_is_folded_until_it_is_opened() {
     let mut story = Story::new();
     let lines: Vec<String> = (1..=40).map(|at| format!("line {at}")).collect();

@@ -359,6 +359,25 @@ async fn another_model_answers_from_the_next_turn_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_interrupt_delivers_what_was_queued_at_once() {
+    let rig = Rig::new(WAITING);
+    let mut session = working(&rig).await;
+    session.say("and mind the gap").await.unwrap();
+    let queued = session.wait(|event| matches!(event.fact, Fact::Queued { .. }).then_some(()));
+    queued.await;
+    session.live.submit(Op::Interrupt { agent: session.lead() }).await.unwrap();
+    assert_eq!(session.turn().await, "interrupted");
+    let heard = session.wait(|event| match &event.fact {
+        Fact::Heard { from, message, .. } if from == "user" => Some(message.content.text()),
+        _ => None,
+    });
+    assert_eq!(heard.await, "and mind the gap");
+    assert_eq!(session.answer().await, "yes?");
+    assert!(!alive(&pid(&rig)), "what ran was stopped");
+    session.live.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_person_has_a_fork_or_a_subagent_work_in_the_background() {
     let rig = Rig::new(
         r#"

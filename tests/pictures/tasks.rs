@@ -188,6 +188,8 @@ fn a_large_graph_is_seen_in_part_and_moves() {
     scene.state.tasks.select(Some(TaskId::from(150)));
     let here = text("large", &scene.draw(100, 30, draw_dag));
     assert!(here.contains("◌150 "), "{here}");
+    let top = here.lines().find(|line| line.contains("tasks 0/199")).unwrap_or_default();
+    assert!(top.contains(" out of sight HJKL move "), "{here}");
     scene.state.tasks.pan.x += 40;
     scene.state.tasks.pan.y += 20;
     assert_ne!(text("large", &scene.draw(100, 30, draw_dag)), here);

@@ -162,7 +162,11 @@ pub fn run_if_told() -> bool {
     let options = Options {
         theme: Theme::named("dark").expect("a theme"),
         history: HistoryFile::of(&home, &home),
-        library: Library { project: home.clone(), home: Home::at(&home) },
+        library: Library {
+            project: home.clone(),
+            home: Home::at(&home),
+            doctor: |_| Ok(Vec::new()),
+        },
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let left = runtime.expect("a runtime").block_on(async {

@@ -98,9 +98,31 @@ pub struct Seen {
     parser: Parser<Outside>,
     /// The program has let go of the terminal.
     is_closed: bool,
+    /// How often it asked for the mouse.
+    pub mouse_wanted: usize,
+    /// The last bytes of what came before.
+    tail: Vec<u8>,
 }
 
+/// What asks a terminal for the mouse; each ends with the same letter.
+const MOUSE: [&[u8]; 5] =
+    [b"\x1b[?9h", b"\x1b[?1000h", b"\x1b[?1002h", b"\x1b[?1003h", b"\x1b[?1006h"];
+
 impl Seen {
+    fn take_in(&mut self, bytes: &[u8]) {
+        // A sequence may come in two pieces.
+        let joined = [self.tail.as_slice(), bytes].concat();
+        let fresh = |at: usize, length: usize| at + length > self.tail.len();
+        let asks = |want: &[u8]| {
+            let windows = joined.windows(want.len()).enumerate();
+            windows.filter(|(at, found)| *found == want && fresh(*at, want.len())).count()
+        };
+        let wanted = MOUSE.iter().map(|want| asks(want)).sum::<usize>();
+        self.mouse_wanted += wanted;
+        self.tail = joined[joined.len().saturating_sub(7)..].to_vec();
+        self.parser.process(bytes);
+    }
+
     pub fn text(&self) -> String {
         self.parser.screen().contents()
     }
@@ -150,7 +172,10 @@ impl Console {
         drop(pair.slave);
         let writer = Arc::new(Mutex::new(pair.master.take_writer().unwrap()));
         let parser = Parser::new_with_callbacks(rows, columns, 0, Outside::default());
-        let seen = Arc::new((Mutex::new(Seen { parser, is_closed: false }), Condvar::new()));
+        let seen = Arc::new((
+            Mutex::new(Seen { parser, is_closed: false, mouse_wanted: 0, tail: Vec::new() }),
+            Condvar::new(),
+        ));
         read(pair.master.try_clone_reader().unwrap(), Arc::clone(&seen), Arc::clone(&writer));
         Self { master: pair.master, writer, child, seen, line }
     }
@@ -367,7 +392,7 @@ fn read(
         // An error is the end, too: Linux tells the closing of a terminal by one.
         while let Ok(count @ 1..) = from.read(&mut bytes) {
             let mut now = seen.0.lock().unwrap();
-            now.parser.process(&bytes[..count]);
+            now.take_in(&bytes[..count]);
             let answers = std::mem::take(&mut now.parser.callbacks_mut().answers);
             drop(now);
             seen.1.notify_all();

@@ -41,6 +41,40 @@ fn a_resize_keeps_the_draft() {
 }
 
 #[test]
+fn keys_that_come_with_a_resize_are_not_left_lying() {
+    let place = Place::new(TALK);
+    let mut console = Console::open(&place, 100, 30);
+    for nth in 0..24 {
+        console.resize(100 - nth, 30 - nth % 3);
+        console.press("a");
+        let all = "a".repeat(usize::from(nth) + 1);
+        console.until(&format!("{all} in the composer"), |screen| {
+            screen.contents().contains(&format!("❯ {all}"))
+        });
+    }
+    console.press("\x03");
+    console.quits();
+}
+
+#[test]
+fn without_the_mouse_the_terminal_is_never_asked_for_it() {
+    let place = Place::new(TALK);
+    let with = Console::open(&place, 100, 30);
+    with.wait("the mouse is wanted", |seen| seen.mouse_wanted > 0);
+    with.quits();
+    let mut without = Console::open_with(&place, &["--no-mouse"], 100, 30);
+    without.say("hello there");
+    without.until_text("Ahoy from the lead.");
+    without.resize(80, 24);
+    assert_eq!(without.look(|seen| seen.mouse_wanted), 0);
+    // It can still be wanted later.
+    without.say("/mouse on");
+    without.wait("the mouse is wanted after all", |seen| seen.mouse_wanted > 0);
+    let (code, left) = without.quits();
+    assert_eq!(code, 0, "{left}");
+}
+
+#[test]
 fn a_signal_gives_the_terminal_back() {
     for name in ["TERM", "HUP", "INT"] {
         let place = Place::new(TALK);

@@ -27,6 +27,21 @@ fn a_session_is_played_again_stepped_through_and_left() {
 }
 
 #[test]
+fn what_the_console_exports_is_what_replay_exports() {
+    let place = Place::new(TALK);
+    let mut console = Console::open(&place, 100, 30);
+    console.say("first");
+    console.until_text("The first answer.");
+    console.say("/export told.md");
+    console.until_text("Written to ");
+    console.quits();
+    let told = std::fs::read_to_string(place.path("project").join("told.md")).unwrap();
+    assert!(told.contains("> first") && told.contains("The first answer."), "{told}");
+    let again = place.run(&["replay", "latest", "--export", "-"]);
+    assert!(again.starts_with(told.trim_end()), "{told}\n--- and:\n{again}");
+}
+
+#[test]
 fn an_exported_file_holds_nothing_that_a_terminal_would_obey() {
     let place = Place::new("- { repeat: true, say: \"All \\e[31mred\\e[0m now.\" }");
     place.run(&["run", "--playbook", &place.book(), "-p", "paint"]);

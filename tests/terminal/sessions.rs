@@ -33,6 +33,25 @@ fn another_session_is_gone_on_with() {
 }
 
 #[test]
+fn the_doctor_is_asked_from_within() {
+    let place = Place::new(TALK);
+    let mut console = Console::open(&place, 100, 30);
+    console.type_words("/doc");
+    console.until_text("what is wrong on this machine");
+    console.type_words("tor");
+    console.press("\r");
+    console.until_text("git version");
+    console.press("G");
+    console.until_text("Nothing is wrong.");
+    // The keys are still the console's own: nothing asked the terminal behind its back.
+    console.press("\x1b");
+    console.until("the page is closed", |screen| !screen.contents().contains("Nothing is wrong."));
+    console.say("the first of all");
+    console.until_text("The first answer.");
+    console.quits();
+}
+
+#[test]
 fn own_commands_are_found_in_the_project_and_said() {
     let place = Place::new(TALK);
     let commands = place.path("project").join(".claude/commands");

@@ -22,14 +22,21 @@ const MODEL: &str = "model";
 /// How long the shell may take to start.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-pub fn look() -> Vec<Finding> {
-    let mut found = terminal();
+/// Whether the terminal can be asked: it answers where keys come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Terminal {
+    Free,
+    InUse,
+}
+
+pub fn look(use_of_it: Terminal) -> Vec<Finding> {
+    let mut found = terminal(use_of_it);
     found.extend(programs());
     found.extend(models());
     found
 }
 
-fn terminal() -> Vec<Finding> {
+fn terminal(use_of_it: Terminal) -> Vec<Finding> {
     let around = Surroundings::read(|name| env::var(name).ok());
     let theme = around.theme_name();
     let colours = match theme {
@@ -55,7 +62,9 @@ fn terminal() -> Vec<Finding> {
         Ok((columns, rows)) => Finding::fine(TERMINAL, format!("{columns}×{rows}")),
         Err(error) => Finding::note(TERMINAL, format!("the size could not be read: {error}")),
     });
-    found.push(keyboard());
+    if use_of_it == Terminal::Free {
+        found.push(keyboard());
+    }
     found.push(clipboard());
     found
 }

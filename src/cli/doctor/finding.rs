@@ -72,14 +72,6 @@ impl State {
             Self::Wrong => "problem",
         }
     }
-
-    pub const fn sign(self) -> &'static str {
-        match self {
-            Self::Fine => "✔",
-            Self::Note => "·",
-            Self::Wrong => "✖",
-        }
-    }
 }
 
 impl Finding {

@@ -15,11 +15,14 @@ use std::io::{self, IsTerminal, Write};
 use clap::Args;
 use serde_json::{Value, json};
 
+use self::around::Terminal;
 use self::finding::{Cure, Finding, State};
 use super::failure::Failure;
 use super::out::Out;
 use super::printable::one_line;
-use crate::store::Store;
+use crate::console::state::offers::{Checked, CheckedKind};
+use crate::settings::paths::Home;
+use crate::store::{Durability, Store};
 
 #[derive(Debug, Args)]
 pub struct Doctor {
@@ -40,12 +43,8 @@ enum Done {
 }
 
 pub fn run(store: &Store, doctor: &Doctor, out: &mut Out) -> Result<(), Failure> {
-    let mut found = around::look();
-    found.extend(places::look()?);
-    found.extend(files::look(store));
-    found.extend(teams::look(store));
     let mut told = Vec::new();
-    for finding in found {
+    for finding in found(store, Terminal::Free)? {
         let done = match &finding.cure {
             Some(cure) if doctor.fix => treat(store, &finding, cure, doctor.yes),
             Some(_) | None => Done::Not,
@@ -58,12 +57,29 @@ pub fn run(store: &Store, doctor: &Doctor, out: &mut Out) -> Result<(), Failure>
         "problems": told.iter().filter(|(finding, _)| finding.state == State::Wrong).count(),
         "left": left,
     });
-    out.answer(&value, || in_words(&told, left, doctor.fix))?;
+    out.answer(&value, || in_words(&lines(&told, left, doctor.fix)))?;
     match left {
         0 => Ok(()),
         1 => Err(printed(Failure::no("problems", "one problem is left"))),
         many => Err(printed(Failure::no("problems", format!("{many} problems are left")))),
     }
+}
+
+/// What the console shows of it, which has the terminal meanwhile. Nothing is put right.
+pub fn report(home: &Home) -> Result<Vec<Checked>, String> {
+    let store = Store::open(home.clone(), Durability::ProcessCrash);
+    let found = found(&store, Terminal::InUse).map_err(|failure| failure.message().to_owned())?;
+    let told: Vec<(Finding, Done)> = found.into_iter().map(|one| (one, Done::Not)).collect();
+    let left = told.iter().filter(|(finding, done)| is_left(finding, done)).count();
+    Ok(lines(&told, left, false))
+}
+
+fn found(store: &Store, terminal: Terminal) -> Result<Vec<Finding>, Failure> {
+    let mut found = around::look(terminal);
+    found.extend(places::look()?);
+    found.extend(files::look(store));
+    found.extend(teams::look(store));
+    Ok(found)
 }
 
 fn is_left(finding: &Finding, done: &Done) -> bool {
@@ -115,24 +131,46 @@ fn as_json(finding: &Finding, done: &Done) -> Value {
     value
 }
 
-fn in_words(told: &[(Finding, Done)], left: usize, fixing: bool) -> String {
+fn in_words(lines: &[Checked]) -> String {
+    let mut told = Vec::new();
+    for Checked { kind, text } in lines {
+        let text = one_line(text);
+        let gap = if told.is_empty() { "" } else { "\n" };
+        told.push(match kind {
+            CheckedKind::Area | CheckedKind::End => format!("{gap}{text}"),
+            CheckedKind::Fine => format!("  ✔ {text}"),
+            CheckedKind::Note => format!("  · {text}"),
+            CheckedKind::Wrong => format!("  ✖ {text}"),
+            CheckedKind::Cure => format!("      {text}"),
+        });
+    }
+    told.join("\n")
+}
+
+fn lines(told: &[(Finding, Done)], left: usize, fixing: bool) -> Vec<Checked> {
+    let line = |kind, text: String| Checked { kind, text };
     let mut lines = Vec::new();
     let mut area = "";
     for (finding, done) in told {
         if finding.area != area {
             area = finding.area;
-            lines.push(format!("{}{area}", if lines.is_empty() { "" } else { "\n" }));
+            lines.push(line(CheckedKind::Area, area.to_owned()));
         }
-        lines.push(format!("  {} {}", finding.state.sign(), one_line(&finding.what)));
-        let Some(cure) = &finding.cure else { continue };
-        let words = one_line(&cure.words);
-        lines.push(match done {
-            Done::Not if cure.asks => format!("      --fix would ask, then: {words}"),
-            Done::Not => format!("      --fix would: {words}"),
-            Done::Cured => format!("      done: {words}"),
-            Done::Declined => format!("      left as it is; --fix --yes would: {words}"),
-            Done::Failed(error) => format!("      could not {words}: {}", one_line(error)),
-        });
+        let kind = match finding.state {
+            State::Fine => CheckedKind::Fine,
+            State::Note => CheckedKind::Note,
+            State::Wrong => CheckedKind::Wrong,
+        };
+        lines.push(line(kind, finding.what.clone()));
+        let Some(Cure { words, asks, .. }) = &finding.cure else { continue };
+        let cure = match done {
+            Done::Not if *asks => format!("--fix would ask, then: {words}"),
+            Done::Not => format!("--fix would: {words}"),
+            Done::Cured => format!("done: {words}"),
+            Done::Declined => format!("left as it is; --fix --yes would: {words}"),
+            Done::Failed(error) => format!("could not {words}: {error}"),
+        };
+        lines.push(line(CheckedKind::Cure, cure));
     }
     let wrong = told.iter().filter(|(finding, _)| finding.state == State::Wrong).count();
     let end = match (wrong, left, fixing) {
@@ -145,8 +183,8 @@ fn in_words(told: &[(Finding, Done)], left: usize, fixing: bool) -> String {
             format!("{many} problems. `quarterdeck doctor --fix` fixes what it can.")
         }
     };
-    lines.push(format!("\n{end}"));
-    lines.join("\n")
+    lines.push(line(CheckedKind::End, end));
+    lines
 }
 
 /// What scripts read was printed with the findings.

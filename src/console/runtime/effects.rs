@@ -150,8 +150,9 @@ impl<'a> Desk<'a> {
             Effect::Look(what) => hands.look(what),
             Effect::Merge(branch) => hands.beside(move |library| library.merge(&branch)),
             Effect::Theme(name) => self.deck.wear(&name),
-            Effect::Export { name, text } => {
-                return Ok(Some(files::exported(&hands.library.project, &name, &text)));
+            Effect::Export { name } => {
+                let session = self.deck.state.about.session.clone();
+                hands.beside(move |library| library.export(&session, &name));
             }
             Effect::Quit(parting) => self.left = Some(parting),
             // They take the terminal away: `carry_out` does them.

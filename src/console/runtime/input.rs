@@ -7,6 +7,7 @@ use std::task::{Context as TaskContext, Poll, Waker, ready};
 
 use crossterm::event::{Event, EventStream, MouseButton, MouseEvent, MouseEventKind as Kind};
 use futures::StreamExt as _;
+use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 
 use crate::console::keys::Chord;
 use crate::console::update::{Mouse, MouseKind, Msg};
@@ -30,6 +31,7 @@ impl Input {
 
     pub fn take_back(&mut self) {
         self.stream = Some(EventStream::new());
+        remind_of_keys();
     }
 
     /// The next message. `None` when the terminal is gone.
@@ -57,12 +59,26 @@ impl Input {
                 None => return Poll::Ready(None),
                 Some(Err(error)) => return Poll::Ready(Some(Err(error))),
                 Some(Ok(event)) => {
+                    if matches!(event, Event::Resize(..)) {
+                        remind_of_keys();
+                    }
                     if let Some(msg) = message(event) {
                         return Poll::Ready(Some(Ok(msg)));
                     }
                 }
             }
         }
+    }
+}
+
+/// Keys that come together with a resize are left lying by the reader, which is told of both at
+/// once, takes the resize, and is told of the keys no more: they would come with the next key.
+/// Settings that are set to what they are make the terminal tell it again.
+fn remind_of_keys() {
+    let terminal = io::stdin();
+    if let Ok(settings) = tcgetattr(&terminal) {
+        // Where it fails nothing is worse than before.
+        let _ = tcsetattr(&terminal, OptionalActions::Now, &settings);
     }
 }
 

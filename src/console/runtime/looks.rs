@@ -3,15 +3,19 @@
 
 use std::path::{Path, PathBuf};
 
+use super::files;
 use crate::agent::recipes;
-use crate::console::state::offers::{Past, Tree};
+use crate::console::commands::export::exported;
+use crate::console::state::offers::{Checked, Past, Tree};
 use crate::console::update::{Look, Msg, Seen};
 use crate::protocol::event::Level;
+use crate::protocol::ids::SessionId;
 use crate::protocol::nearest::nearest;
 use crate::protocol::time::Stamp;
 use crate::session::resume;
 use crate::settings::layers;
 use crate::settings::paths::Home;
+use crate::store::journal::read_after;
 use crate::worktree::{self, Options, WorktreeError};
 
 /// Where things are looked up.
@@ -19,6 +23,8 @@ use crate::worktree::{self, Options, WorktreeError};
 pub struct Library {
     pub project: PathBuf,
     pub home: Home,
+    /// Looks at this machine and at the home directory.
+    pub doctor: fn(&Home) -> Result<Vec<Checked>, String>,
 }
 
 impl Library {
@@ -32,6 +38,7 @@ impl Library {
             Look::Merge { name } => self.preview(&name),
             Look::Sessions { wanted } => Ok(Seen::Sessions { sessions: self.sessions(), wanted }),
             Look::Recipes => Ok(Seen::Recipes(recipes::find(&self.project).into())),
+            Look::Doctor => (self.doctor)(&self.home).map(Seen::Doctor),
         };
         match seen {
             Ok(seen) => Msg::Looked(Box::new(seen)),
@@ -47,6 +54,14 @@ impl Library {
                 let text = format!("{branch} was not merged: {error}");
                 Msg::Told { level: Level::Error, text }
             }
+        }
+    }
+
+    /// Writes all that happened in a session to a file, and says so.
+    pub fn export(&self, session: &str, name: &str) -> Msg {
+        match read_after(&self.home.journal(&SessionId::found(session)), 0) {
+            Ok(batch) => files::exported(&self.project, name, &exported(session, &batch.events)),
+            Err(error) => Msg::Told { level: Level::Error, text: sentence(&error.to_string()) },
         }
     }
 

@@ -27,6 +27,7 @@ use self::files::HistoryFile;
 use self::input::Input;
 use self::looks::Library;
 use super::state::State;
+use super::state::ui::Size;
 use super::term::{Screen, alert};
 use super::text::highlight::Pens;
 use super::update::{Effect, Look, Msg, Parting, wake};
@@ -166,6 +167,12 @@ impl<'a> Desk<'a> {
             () = until(late), if late.is_some() => Woken::Late,
         };
         if let Woken::Frame = woken {
+            // A resize that came together with a key is not always told.
+            let (columns, rows) = screen.size()?;
+            if self.deck.state.size != (Size { columns, rows }) {
+                let effects = self.deck.absorb(Msg::Resized { columns, rows });
+                self.carry_out(effects, screen, hands, signals).await?;
+            }
             screen.draw(|frame| self.deck.paint(frame))?;
             self.clock.painted(Instant::now());
             panic_if_told();

@@ -14,8 +14,10 @@ use super::effects::copy;
 use super::input::Input;
 use super::outside::{self, Job, Outcome};
 use super::{Parting, Screen, Signals, files};
+use crate::console::commands::export::exported;
 use crate::console::keys::{Action, Chord, Context};
 use crate::console::state::dialog::Dialog;
+use crate::console::state::ui::Size;
 use crate::console::state::{Opening, State};
 use crate::console::term::alert::Terminal;
 use crate::console::update::{Effect, MouseKind, Msg};
@@ -248,10 +250,13 @@ pub async fn play(mut playback: Playback, mouse: bool, project: &Path) -> io::Re
     let mut signals = Signals::new()?;
     let mut screen = Screen::open(mouse)?;
     let mut input = Input::open();
-    let (columns, rows) = screen.size()?;
-    playback.hear(Msg::Resized { columns, rows });
     let mut last = Instant::now();
     loop {
+        // A resize that came together with a key is not always told.
+        let (columns, rows) = screen.size()?;
+        if playback.deck.state.size != (Size { columns, rows }) {
+            playback.hear(Msg::Resized { columns, rows });
+        }
         screen.draw(|frame| playback.paint(frame))?;
         let due = playback.player.due_in().map(|due| due.clamp(FRAME, Duration::from_secs(1)));
         let msg = tokio::select! {
@@ -323,7 +328,11 @@ fn carry_out(
             let text = playback.deck.text_of(&drag);
             Some(copy(&text, &terminal, screen)?)
         }
-        Effect::Export { name, text } => Some(files::exported(project, &name, &text)),
+        Effect::Export { name } => {
+            let session = &playback.deck.state.about.session;
+            let text = exported(session, playback.player.played().iter().map(Arc::as_ref));
+            Some(files::exported(project, &name, &text))
+        }
         // `can_fulfil` has sorted these out; the others need the terminal, and `play` does them.
         Effect::Send(_)
         | Effect::Ring { .. }

@@ -2,6 +2,7 @@
 
 use super::cell::CellId;
 use super::editor::Editor;
+use super::offers::Checked;
 use crate::console::keys::Action;
 use crate::console::update::Parting;
 use crate::protocol::ids::{AgentId, AskId, SessionId, TaskId};
@@ -158,6 +159,8 @@ pub enum Page {
         title: String,
         lines: Vec<String>,
     },
+    /// How this machine and the home directory are.
+    Doctor(Vec<Checked>),
     /// What was changed where an agent works.
     Diff {
         of: String,

@@ -19,6 +19,27 @@ pub struct Offers {
     pub trees: Option<Vec<Tree>>,
 }
 
+/// A line of what was found on this machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Checked {
+    pub kind: CheckedKind,
+    pub text: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CheckedKind {
+    /// The name of what was looked at.
+    Area,
+    Fine,
+    /// Works, but might be better or is good to know.
+    Note,
+    Wrong,
+    /// What would put it right.
+    Cure,
+    /// The sum of it.
+    End,
+}
+
 /// A worktree of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tree {

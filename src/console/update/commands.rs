@@ -4,9 +4,7 @@ use super::dialogs::{agent_entries, open_sheet};
 use super::everywhere::{act, close_passing};
 use super::leave::leave;
 use super::{Effect, Look, Show, find, reach};
-use crate::console::commands::{
-    COMMANDS, Command, MODES, Verb, export, named, recipe, usual_export,
-};
+use crate::console::commands::{COMMANDS, Command, MODES, Verb, named, recipe, usual_export};
 use crate::console::keys::{Action, Context};
 use crate::console::state::State;
 use crate::console::state::agents::{Agent, Kind};
@@ -99,8 +97,9 @@ fn do_verb(state: &mut State, command: &Command, rest: &str) -> Outcome {
         }
         Verb::Export => {
             let name = if rest.is_empty() { usual_export(state) } else { rest.to_owned() };
-            Ok(vec![Effect::Export { name, text: export::markdown(state) }])
+            Ok(vec![Effect::Export { name }])
         }
+        Verb::Doctor => look(Look::Doctor),
         Verb::Theme => themes(state, rest),
         Verb::Layout => layout(state, rest),
         Verb::Mouse => match (rest, state.ui.mouse) {

@@ -41,10 +41,9 @@ pub enum Effect {
     Merge(String),
     /// Another theme by name.
     Theme(String),
-    /// Writes a file and says so.
+    /// Writes the session to a file as Markdown and says so.
     Export {
         name: String,
-        text: String,
     },
     Quit(Parting),
 }
@@ -68,6 +67,8 @@ pub enum Look {
     },
     /// The person's own commands and skills.
     Recipes,
+    /// What is wrong on this machine and in the home directory.
+    Doctor,
 }
 
 /// What worktrees are looked up for.

@@ -26,6 +26,7 @@ pub fn on_looked(state: &mut State, seen: Seen) -> Vec<Effect> {
         Seen::Diff { of, text } => dialogs::open_sheet(state, Page::Diff { of, text }),
         Seen::Merge { preview, state: tree } => offer_merge(state, preview, &tree),
         Seen::Sessions { sessions, wanted } => return offer_sessions(state, &sessions, &wanted),
+        Seen::Doctor(lines) => dialogs::open_sheet(state, Page::Doctor(lines)),
         Seen::Recipes(recipes) => {
             state.offers.recipes = recipes;
             return complete::refresh(state);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::Show;
 use crate::agent::recipes::Recipe;
 use crate::console::keys::Chord;
-use crate::console::state::offers::{Past, Tree};
+use crate::console::state::offers::{Checked, Past, Tree};
 use crate::protocol::event::{Event, Level};
 use crate::protocol::op::Op;
 use crate::protocol::time::Stamp;
@@ -79,6 +79,7 @@ pub enum Seen {
         wanted: String,
     },
     Recipes(Arc<[Recipe]>),
+    Doctor(Vec<Checked>),
 }
 
 /// What is written in an external editor.

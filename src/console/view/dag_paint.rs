@@ -17,6 +17,7 @@ use crate::console::text::width::{cut, width};
 use crate::protocol::ids::TaskId;
 use crate::protocol::task::Task;
 
+/// Paints what fits; how many tasks are out of sight.
 pub fn paint(
     area: Rect,
     buf: &mut Buffer,
@@ -24,11 +25,12 @@ pub fn paint(
     drawing: &Drawing,
     path: &Path,
     theme: &Theme,
-) {
+) -> usize {
     let selected = state.tasks.selected.as_ref();
     let around = selected.and_then(|id| drawing.area_of(id));
     let corner = corner(drawing.size, area, around, state.tasks.pan);
     let mut window = Window { area, buf, corner };
+    let mut hidden = 0;
     lines(&mut window, drawing, selected, path, theme);
     for (id, place) in &drawing.boxes {
         let Some(task) = state.tasks.get(id) else { continue };
@@ -36,11 +38,14 @@ pub fn paint(
             let is_selected = selected == Some(id) && has_keys(state);
             let how = How { is_selected, on_path: path.tasks.contains(id) };
             task_box(&mut window, state, task, *place, how, theme);
+        } else {
+            hidden += 1;
         }
     }
     if !theme.glyphs.is_ascii() {
         exits(&mut window, drawing);
     }
+    hidden
 }
 
 /// Joins the lines to the boxes that they leave.

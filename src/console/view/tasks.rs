@@ -79,12 +79,18 @@ pub fn draw_tasks(area: Rect, buf: &mut Buffer, state: &State, cache: &mut Cache
     draw_list(area, buf, state, cache, theme);
 }
 
-/// The graph, as much of it as fits, around the selected task.
-pub fn draw_graph(area: Rect, buf: &mut Buffer, state: &State, cache: &mut Cache, theme: &Theme) {
+/// The graph, as much of it as fits, around the selected task; how many are out of sight.
+pub fn draw_graph(
+    area: Rect,
+    buf: &mut Buffer,
+    state: &State,
+    cache: &mut Cache,
+    theme: &Theme,
+) -> usize {
     let flow = flow(&state.tasks, Size::new(area.width, area.height));
     let path = cache.tasks.path(&state.tasks);
     let drawing = cache.tasks.drawing(&state.tasks, flow);
-    paint(area, buf, state, drawing, &path, theme);
+    paint(area, buf, state, drawing, &path, theme)
 }
 
 /// Whether keys go to the tasks.

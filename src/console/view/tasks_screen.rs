@@ -7,8 +7,10 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Borders, Clear, Widget as _};
 
 use super::Cache;
+use super::footer::key_of;
 use super::tasks::{Look, draw_graph, owner_spans};
 use super::theme::Theme;
+use crate::console::keys::{Action, Context};
 use crate::console::state::State;
 use crate::console::state::asks::gist::age;
 use crate::console::state::tasks::Stage;
@@ -42,7 +44,9 @@ pub fn draw_dag(area: Rect, buf: &mut Buffer, state: &State, cache: &mut Cache, 
     let beside = if has_details { DETAILS } else { 0 };
     let [graph, side] =
         Layout::horizontal([Constraint::Fill(1), Constraint::Length(beside)]).areas(inner);
-    draw_graph(graph.inner(ratatui::layout::Margin::new(1, 0)), buf, state, cache, theme);
+    let window = graph.inner(ratatui::layout::Margin::new(1, 0));
+    let hidden = draw_graph(window, buf, state, cache, theme);
+    draw_hidden(area, buf, hidden, state, theme);
     if has_details {
         let frame = Block::new()
             .borders(Borders::LEFT)
@@ -54,6 +58,26 @@ pub fn draw_dag(area: Rect, buf: &mut Buffer, state: &State, cache: &mut Cache, 
             let lines = details(state, task, usize::from(inside.width), theme);
             write(inside, buf, &lines, 0);
         }
+    }
+}
+
+/// Says in the frame that there is more than is seen, and which keys show it.
+fn draw_hidden(area: Rect, buf: &mut Buffer, hidden: usize, state: &State, theme: &Theme) {
+    if hidden == 0 {
+        return;
+    }
+    let moves = [Action::PanLeft, Action::PanDown, Action::PanUp, Action::PanRight];
+    let keys: String =
+        moves.iter().map(|action| key_of(state, Context::Tasks, *action, theme)).collect();
+    let words = Line::from(vec![
+        Span::styled(format!(" {hidden} out of sight "), theme.text),
+        Span::styled(format!("{keys} "), theme.key),
+        Span::styled("move ", theme.faint),
+    ]);
+    let columns = u16::try_from(words.width()).unwrap_or(u16::MAX);
+    if let Some(x) = area.right().checked_sub(columns.saturating_add(2)).filter(|x| *x > area.x) {
+        // At the top: below stands how many there are of each kind.
+        buf.set_line(x, area.y, &words, columns);
     }
 }
 

@@ -113,7 +113,9 @@ impl Transcript {
                 let cell = self.call_of(at, use_id, name, |call| {
                     call.phase = Phase::Waiting;
                     call.ask = Some(ask.id.clone());
-                    if let Some(Change { how: How::Swap { lines, .. }, .. }) = &mut call.change {
+                    if let Some(Change { how: How::Swap { lines, .. }, .. }) = &mut call.change
+                        && !ask.lines.is_empty()
+                    {
                         lines.clone_from(&ask.lines);
                     }
                 });

@@ -4,7 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::{centred, open};
+use super::{centred, draw_rows, open};
 use crate::console::keys::{Chord, Context};
 use crate::console::state::State;
 use crate::console::text::width::{fit, width};
@@ -23,11 +23,7 @@ pub fn draw_help(area: Rect, buf: &mut Buffer, state: &State, scroll: usize, the
     for (line, y) in lines.iter().skip(first).zip(inner.y..inner.bottom()) {
         buf.set_line(inner.x + 1, y, line, inner.width.saturating_sub(1));
     }
-    if most > 0 {
-        let words = format!(" {}/{} ", first + usize::from(inner.height), lines.len());
-        let x = place.right().saturating_sub(u16::try_from(width(&words)).unwrap_or(0) + 1);
-        buf.set_string(x, place.bottom().saturating_sub(1), words, theme.faint);
-    }
+    draw_rows(place, buf, (first, usize::from(inner.height), lines.len()), theme);
 }
 
 pub fn lines(state: &State, columns: usize, theme: &Theme) -> Vec<Line<'static>> {

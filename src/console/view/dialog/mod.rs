@@ -31,6 +31,8 @@ const ASK_COLUMNS: u16 = 96;
 const ASK_LEAST: u16 = 46;
 /// Columns of a page that is copied.
 const COPIED_COLUMNS: usize = 98;
+/// Columns beside a dialog that are not worth keeping.
+const TORN: u16 = 16;
 /// On a screen that is narrower than this an ask has all of it.
 const ASK_ALONE: u16 = 76;
 
@@ -81,7 +83,8 @@ pub fn text_of(layer: &Dialog, state: &State) -> Option<String> {
 
 /// An area in the middle, as large as it can be.
 fn centred(area: Rect, columns: u16, rows: u16) -> Rect {
-    let width = columns.min(area.width.saturating_sub(4));
+    // A few columns of what lies below, left and right of it, would only look torn.
+    let width = if area.width < columns.saturating_add(TORN) { area.width } else { columns };
     let height = rows.min(area.height.saturating_sub(4));
     Rect {
         x: area.x + (area.width - width) / 2,
@@ -89,6 +92,28 @@ fn centred(area: Rect, columns: u16, rows: u16) -> Rect {
         width,
         height,
     }
+}
+
+/// Says in the frame of a page which rows of how many are shown, where that is not all.
+fn draw_rows(
+    place: Rect,
+    buf: &mut Buffer,
+    (first, height, all): (usize, usize, usize),
+    theme: &Theme,
+) {
+    if all <= height {
+        return;
+    }
+    let words = format!(" rows {}-{} of {all} ", first + 1, (first + height).min(all));
+    let columns = u16::try_from(width(&words)).unwrap_or(u16::MAX);
+    let x = place.right().saturating_sub(columns.saturating_add(2)).max(place.x);
+    buf.set_stringn(
+        x,
+        place.bottom().saturating_sub(1),
+        words,
+        usize::from(place.width),
+        theme.faint,
+    );
 }
 
 /// An empty frame over what was there; gives what is inside.
@@ -169,8 +194,7 @@ pub fn draw_ask_over(
     }
     let docked = beside(plan, state, body);
     let room = docked.unwrap_or(body);
-    // A few columns of what lies below, left and right of it, would only look torn.
-    let columns = if room.width < ASK_COLUMNS + 16 { room.width } else { ASK_COLUMNS };
+    let columns = if room.width < ASK_COLUMNS + TORN { room.width } else { ASK_COLUMNS };
     let wanted = ask::wanted_height(state, columns, &mut cache.ask, &cache.pens, theme);
     let height = wanted.min(room.height);
     // Beside a pane on the left it keeps to the right; else it stands in the middle.

@@ -5,13 +5,15 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use super::{centred, open};
+use super::{centred, draw_rows, open};
 use crate::console::commands::mode_name;
 use crate::console::state::State;
 use crate::console::state::agents::Agent;
 use crate::console::state::dialog::{Hit, Page, Sheet};
+use crate::console::state::offers::{Checked, CheckedKind};
 use crate::console::text::sanitize::one_line;
 use crate::console::text::width::{cut, fit};
+use crate::console::text::wrap::{wrap, wrap_with};
 use crate::console::view::status::{self, brief};
 use crate::console::view::theme::Theme;
 use crate::protocol::ask::Lasts;
@@ -19,13 +21,19 @@ use crate::protocol::event::Level;
 
 /// Columns of a name.
 const NAME: usize = 16;
+/// A page is easy to read in so many columns.
+const COLUMNS: u16 = 110;
 /// Columns of a bar.
 const BAR: usize = 24;
 
 pub fn draw_sheet(area: Rect, buf: &mut Buffer, state: &State, sheet: &Sheet, theme: &Theme) {
-    let (title, lines) = page(state, sheet, theme);
+    let (title, mut lines) = page(state, sheet, theme);
+    if matches!(sheet.page, Page::Words { .. } | Page::Doctor(_)) {
+        let room = usize::from(centred(area, COLUMNS, 5).width.saturating_sub(4));
+        lines = lines.iter().flat_map(|line| wrapped(line, room)).collect();
+    }
     let wanted = u16::try_from(lines.len() + 2).unwrap_or(u16::MAX);
-    let place = centred(area, 110, wanted.max(5));
+    let place = centred(area, COLUMNS, wanted.max(5));
     let inner = open(place, buf, Line::styled(format!(" {title} "), theme.title), theme);
     let height = usize::from(inner.height);
     let most = lines.len().saturating_sub(height);
@@ -40,6 +48,15 @@ pub fn draw_sheet(area: Rect, buf: &mut Buffer, state: &State, sheet: &Sheet, th
             buf.set_style(Rect { y, height: 1, ..inner }, theme.selection);
         }
     }
+    draw_rows(place, buf, (first, height, lines.len()), theme);
+}
+
+/// What stands behind a sign goes on below itself.
+fn wrapped(line: &Line<'static>, room: usize) -> Vec<Line<'static>> {
+    match line.spans.as_slice() {
+        [sign, _] => wrap_with(line, room, &[], &[Span::raw(" ".repeat(sign.width()))]),
+        _ => wrap(line, room),
+    }
 }
 
 pub fn page(state: &State, sheet: &Sheet, theme: &Theme) -> (String, Vec<Line<'static>>) {
@@ -53,6 +70,7 @@ pub fn page(state: &State, sheet: &Sheet, theme: &Theme) -> (String, Vec<Line<'s
             let lines = lines.iter().map(|line| Line::styled(one_line(line), theme.text));
             (one_line(title), lines.collect())
         }
+        Page::Doctor(found) => ("doctor".to_owned(), doctor(found, theme)),
         Page::Diff { of, text } => {
             (format!("changed where {} works", one_line(of)), diff(text, theme))
         }
@@ -60,6 +78,31 @@ pub fn page(state: &State, sheet: &Sheet, theme: &Theme) -> (String, Vec<Line<'s
             (format!("`{}`: {}", one_line(query), hits.len()), found(hits, theme))
         }
     }
+}
+
+fn doctor(found: &[Checked], theme: &Theme) -> Vec<Line<'static>> {
+    let mut lines = Vec::new();
+    for Checked { kind, text } in found {
+        let (sign, of_sign, of_text) = match kind {
+            CheckedKind::Area | CheckedKind::End => {
+                if !lines.is_empty() {
+                    lines.push(Line::default());
+                }
+                let style = if *kind == CheckedKind::End { theme.text } else { theme.heading };
+                lines.push(Line::styled(one_line(text), style));
+                continue;
+            }
+            CheckedKind::Fine => (theme.glyphs.done, theme.good, theme.text),
+            CheckedKind::Note => (theme.glyphs.dot, theme.faint, theme.text),
+            CheckedKind::Wrong => (theme.glyphs.failed, theme.bad, theme.strong),
+            CheckedKind::Cure => (" ", theme.faint, theme.faint),
+        };
+        lines.push(Line::from(vec![
+            Span::styled(format!("  {sign} "), of_sign),
+            Span::styled(one_line(text), of_text),
+        ]));
+    }
+    lines
 }
 
 fn badge(agent: &Agent, theme: &Theme) -> Span<'static> {
