@@ -9,6 +9,7 @@ mod team {
     mod failures;
     mod kinds;
     mod leaving;
+    mod letters;
     mod mixed;
     mod order;
     mod restarts;

@@ -260,7 +260,7 @@ impl Heard {
             Some("ask") => self.doubt = Some(reason),
             Some("allow" | "approve" | "defer") | None => {}
             // Whatever it means, it is not nothing.
-            Some(odd) => told.push(format!("`{odd}` is no decision")),
+            Some(odd) => told.push(format!("`{odd}` is not a decision")),
         }
         if printed.goes_on == Some(false) {
             let why =
@@ -274,7 +274,7 @@ impl Heard {
         }
         if own.updated_input.is_some() && event == Event::PreToolUse {
             self.objection =
-                Some("it wants another input, which hooks cannot give here".to_owned());
+                Some("it wants to change the input, which hooks cannot do here".to_owned());
         }
         self.context.extend(own.additional_context.filter(|_| event == Event::PostToolUse));
         told
@@ -343,7 +343,8 @@ async fn heard(agent: &Agent, events: &[Event], tool: &str, more: Value, stop: &
 /// What a hook printed, if that is an object of JSON; other words are for nobody.
 fn read_printed(answer: &str) -> Option<Result<Printed, String>> {
     answer.starts_with('{').then(|| {
-        serde_json::from_str(answer).map_err(|error| format!("what it printed is odd: {error}"))
+        serde_json::from_str(answer)
+            .map_err(|error| format!("its output could not be read: {error}"))
     })
 }
 

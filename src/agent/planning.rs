@@ -127,8 +127,7 @@ impl Agent {
             Some(_) => self.keep_in_meta(office, [(MODEL, Json::of(&name))]),
         };
         if let Err(error) = kept {
-            let text =
-                format!("A restart would not know the model of {}: {error}", self.cx.me.name);
+            let text = format!("The model of {} could not be saved: {error}", self.cx.me.name);
             self.notice(Level::Warning, text);
         }
     }

@@ -84,7 +84,9 @@ pub fn session(store: &Store, name: &str) -> Result<SessionId, Failure> {
     known.sort();
     if name == "latest" {
         let latest = known.pop().map(|(_, id)| id);
-        return latest.ok_or_else(|| Failure::no("session_not_found", "there is no session yet"));
+        return latest.ok_or_else(|| {
+            Failure::no("session_not_found", "there is no session yet; `quarterdeck` starts one")
+        });
     }
     let ids = known.iter().map(|(_, id)| id.as_str());
     if !ids.clone().any(|id| id == name)

@@ -4,8 +4,9 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use super::question::ask_id;
+use crate::protocol::ask::Question;
 use crate::protocol::event::{Event, Fact};
-use crate::protocol::ids::AskId;
+use crate::protocol::ids::{AgentId, AskId};
 use crate::protocol::json::{self, JsonError};
 use crate::store::StoreError;
 use crate::store::lines::{LineReader, Place};
@@ -17,8 +18,12 @@ pub(super) struct Told {
     settled: HashMap<AskId, u32>,
     /// The ids of grants.
     pub(super) granted: HashSet<String>,
-    /// Asks whose tool has run: their verdicts are used up.
+    /// Asks whose verdicts are used up: the tool has run, or the turn is over in which a budget was
+    /// asked about.
     pub(super) spent: HashSet<AskId>,
+    /// Of those who are in a turn, what they asked about their budgets and was answered.
+    answered: HashMap<AgentId, Vec<AskId>>,
+    budgets: HashSet<AskId>,
 }
 
 impl Told {
@@ -39,13 +44,21 @@ impl Told {
     fn note(&mut self, event: &Event) {
         if let Fact::Asked { ask } = &event.fact {
             self.asks(&ask.id, ask.rev);
+            if matches!(ask.question, Question::Budget { .. }) {
+                self.budgets.insert(ask.id.clone());
+            }
         } else if let Fact::Settled { ask, rev, .. } = &event.fact {
             self.settles(ask, *rev);
+            if let Some(agent) = event.agent.as_ref().filter(|_| self.budgets.contains(ask)) {
+                self.answered.entry(agent.clone()).or_default().push(ask.clone());
+            }
         } else if let Fact::Granted { grant } = &event.fact {
             self.granted.insert(grant.id.clone());
         } else if let (Fact::ToolStarted { use_id, .. }, Some(agent)) = (&event.fact, &event.agent)
         {
             self.spent.insert(ask_id(use_id, agent));
+        } else if let (Fact::TurnEnded { .. }, Some(agent)) = (&event.fact, &event.agent) {
+            self.spent.extend(self.answered.remove(agent).into_iter().flatten());
         }
     }
 
@@ -82,7 +95,7 @@ fn newer(known: &mut HashMap<AskId, u32>, id: &AskId, rev: u32) -> bool {
 
 /// A line, if it may be of use: most are not, and are many.
 fn event(line: &str) -> Result<Option<Event>, JsonError> {
-    let kinds = ["asked", "settled", "granted", "toolStarted"];
+    let kinds = ["asked", "settled", "granted", "toolStarted", "turnEnded"];
     let of_use = kinds.iter().any(|kind| line.contains(&format!("\"kind\":\"{kind}\"")));
     if of_use { json::from_text(line).map(Some) } else { Ok(None) }
 }

@@ -50,7 +50,7 @@ pub(super) fn lead_brain(
         Ok(kept) => (kept, None),
         Err(error) => {
             let usual = brain.chosen.name();
-            (brain, Some(format!("The session goes on with {usual}: {error}")))
+            (brain, Some(format!("The session continues with {usual}: {error}")))
         }
     })
 }

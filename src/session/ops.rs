@@ -120,7 +120,7 @@ impl Live {
                 said = saying => said,
             };
             if let Err(why) = said {
-                agent.notice(Level::Error, format!("/{} was not said: {why}", recipe.name));
+                agent.notice(Level::Error, format!("/{} was not run: {why}", recipe.name));
             }
         });
         Ok(())
@@ -128,7 +128,7 @@ impl Live {
 
     async fn set_model(&self, agent: Arc<Agent>, brain: Brain) -> Result<(), Refused> {
         let name = brain.chosen.name();
-        let text = format!("The model is {name} from the next turn on.");
+        let text = format!("The model is {name} from the next turn.");
         agent.think_with(brain);
         let (office, keeper) = (Arc::clone(&self.office), Arc::clone(&agent));
         let kept = tokio::task::spawn_blocking(move || keeper.keep_model(&office, &name));

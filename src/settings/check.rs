@@ -18,7 +18,7 @@ pub struct Key {
 #[rustfmt::skip]
 pub const KEYS: &[Key] = &[
     key("model", "the model of the lead: an alias, or provider/model", "depends on the key in the environment"),
-    key("fork", "whether an agent started without a type is a fork", "on the console only"),
+    key("fork", "whether an agent started without a type is a fork", "in the console only"),
     key("autoBackgroundAfter", "seconds before an agent that another waits for goes to the background", "never"),
     key("quietAfter", "seconds of silence before a background command is checked for waiting on input", "45"),
     key("compactAt", "the share of the model's window at which a conversation is summarised", "0.8"),

@@ -26,6 +26,9 @@ pub struct Rosters<'a> {
     store: &'a Store,
 }
 
+/// How many teams may have the same name, but for a number.
+const MOST_OF_A_NAME: usize = 1_000;
+
 /// What a new team is made of.
 #[derive(Debug, Clone)]
 pub struct NewTeam {
@@ -165,6 +168,21 @@ impl<'a> Rosters<'a> {
         let team = team.map(Arc::new);
         self.store.cache_team(dir, signature.zip(team.clone()));
         Ok(team)
+    }
+
+    /// Makes a team; where the name is taken, by a session of long ago perhaps, it becomes
+    /// `name-2`, as with members.
+    pub fn create_new(&self, mut new: NewTeam) -> Result<(TeamDir, Team), StoreError> {
+        let wanted = new.name.to_string();
+        for number in 2..=MOST_OF_A_NAME {
+            match self.create(&new) {
+                Err(StoreError::TeamExists { .. }) => {}
+                made => return made,
+            }
+            let Ok(next) = TeamName::new(&format!("{wanted}-{number}")) else { break };
+            new.name = next;
+        }
+        self.create(&new)
     }
 
     /// Makes a team with its lead. It appears whole or not at all.

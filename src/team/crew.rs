@@ -103,7 +103,7 @@ impl Team {
         let office = self.office();
         let lead = self.lead().ok_or("The session has ended.")?;
         let wanted = NewTeam {
-            name: name.clone(),
+            name,
             description: new.description.clone(),
             lead_type: new.lead_type,
             model: Some(lead.brain().chosen.name()),
@@ -112,8 +112,9 @@ impl Team {
             tasks: Some(self.solo.place().tasks),
         };
         let store = self.store();
-        let made = tokio::task::spawn_blocking(move || store.rosters().create(&wanted)).await;
-        let (dir, _) = made.map_err(|e| e.to_string())?.map_err(|error| error.to_string())?;
+        let made = tokio::task::spawn_blocking(move || store.rosters().create_new(wanted)).await;
+        let (dir, made) = made.map_err(|e| e.to_string())?.map_err(|error| error.to_string())?;
+        let name = made.name;
         let description = new.description.unwrap_or_default();
         office
             .journal

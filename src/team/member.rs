@@ -3,6 +3,7 @@
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use futures::FutureExt;
 
@@ -119,6 +120,9 @@ impl Member {
     }
 }
 
+/// How long a look at an inbox may hold up somebody who wants to rest.
+const LONGEST_LOOK: Duration = Duration::from_millis(500);
+
 /// Runs a teammate until it leaves or is stopped. A conversation that ends with something that
 /// nobody answered is answered first.
 pub async fn live(
@@ -158,7 +162,10 @@ pub async fn live(
         // one who was interrupted that is only what the person said.
         let queue = &member.agent.queue;
         due = match outcome.end {
-            End::Done => !queue.is_empty(),
+            End::Done => {
+                settle(&roll, &member).await;
+                !queue.is_empty()
+            }
             End::Interrupted => queue.has_from("user"),
             End::MaxTurns | End::Budget { .. } | End::OverBudget(_) | End::Failed(_) => false,
         };
@@ -196,6 +203,13 @@ async fn handle(team: &Team, roll: &Arc<Roll>, member: &Member, talk: &mut Talk)
             Outcome { end: End::Failed(why), text: String::new(), rounds: 0 }
         }
     }
+}
+
+/// Waits until all that was sent to it before is in its queue, unless its inbox cannot be read.
+async fn settle(roll: &Roll, member: &Member) {
+    let mut moves = roll.post.moves();
+    let settled = async { while !member.tray.is_quiet() && moves.changed().await.is_ok() {} };
+    tokio::time::timeout(LONGEST_LOOK, settled).await.ok();
 }
 
 /// Waits until there is something to do. `false` when the teammate ends.

@@ -343,7 +343,7 @@ async fn another_model_answers_from_the_next_turn_on() {
             _ => None,
         })
         .await;
-    assert!(told.contains("from the next turn on"), "{told}");
+    assert!(told.contains("from the next turn"), "{told}");
     // A playbook answers for every name: what is asked for tells the models apart.
     let lead = Arc::clone(session.live.lead());
     let before = lead.brain();

@@ -67,6 +67,27 @@ fn what_was_given_holds_after_a_restart() {
     going.end().code(0);
 }
 
+/// What was refused then is no answer to whoever is woken now.
+#[test]
+fn whoever_is_woken_after_a_restart_asks_again_though_it_was_refused_before() {
+    let stage = Stage::with_settings("budget.yaml", r#"{"budgets": {"agent": {"turns": 20}}}"#);
+    let mut going = stage.held("go", &[]);
+    let first = stage.ask(is_budget);
+    stage.deny(&first, "Enough");
+    going.line_with("its failure", |line| line.to_string().contains("fred failed"));
+    // The lead has heard of it.
+    going.line("result");
+    going.kill();
+    let going = stage.waiting(&["-c", "-p", "wake"]);
+    let again = stage.ask(is_budget);
+    assert_eq!(again["question"], first["question"], "it has spent no more");
+    stage.approve(&again, &[]);
+    let third = stage.ask(|ask| is_budget(ask) && ask["question"]["limit"] == 40.0);
+    stage.deny(&third, "Enough");
+    let ran = going.end().code(0);
+    assert_eq!(answers(&ran, "fred"), 20);
+}
+
 #[test]
 fn money_is_counted_across_restarts() {
     let settings = r#"{"budgets": {"agent": {"usd": 0.05}}}"#;

@@ -25,6 +25,10 @@ fn ctrl_z_is_a_shell_while_agents_go_on_and_asks_ring() {
     let place = Place::team(&[("ada", &late)]);
     let shell = place.path("user").join("shell").display().to_string();
     let place = place.with("SHELL", shell);
+    // No dialog opens between the return and the next key.
+    let config = place.path("user/.config/quarterdeck");
+    fs::create_dir_all(&config).unwrap();
+    fs::write(config.join("settings.json"), r#"{"asks": {"open": "manual"}}"#).unwrap();
     script(&place, "shell", "read line\necho \"heard $line\"\nread line\n");
     let mut console = Console::with_team(&place, &["ada"], 140, 40);
     console.say("@ada go");

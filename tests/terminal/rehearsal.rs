@@ -16,7 +16,7 @@ use std::process::Command;
 
 use super::console::{Console, Seen};
 use super::place::Place;
-use crate::support::soak;
+use crate::support::{files_below, soak};
 
 /// The scratch copy that a rehearsal made: temporary files go where the place says.
 fn scratch(place: &Place) -> PathBuf {
@@ -133,6 +133,13 @@ fn the_whole_rehearsal_by_keys_ends_with_tests_that_pass() {
     let lines: Vec<&str> = left.trim().lines().collect();
     assert!(left.contains("tests/run.sh") && left.contains("quarterdeck demo"), "{lines:?}");
 
+    // Who waits for the approval of its plan is not asked what keeps it from its task.
+    let told = |file: &PathBuf| {
+        let text = String::from_utf8_lossy(&fs::read(file).unwrap()).into_owned();
+        text.contains("Task #7 (Review and write the changelog) is still in progress")
+    };
+    assert!(!files_below(&place.path("home")).iter().any(told));
+
     // Without a screen it comes to the same files, although nothing was denied.
     let other = self::place();
     other.run(&["run", "--playbook", "demo", "-p", "fix the bugs", "--on-ask", "allow"]);
@@ -148,6 +155,11 @@ fn whoever_denies_everything_gets_a_story_to_its_end_and_a_project_as_it_was() {
     let status = Command::new("git").args(["status", "--short"]).current_dir(&project).output();
     assert_eq!(String::from_utf8(status.unwrap().stdout).unwrap(), "");
     let tasks = place.run(&["task", "list", "stock-fix"]);
+    assert_eq!(tasks.matches("[completed]").count(), 7, "{tasks}");
+    // It can be played again in the same home, where the first team still is.
+    let ran = place.run(&["run", "--playbook", "demo", "-p", "please fix it", "--on-ask", "deny"]);
+    assert!(ran.contains("That was the rehearsal"), "{ran}");
+    let tasks = place.run(&["task", "list", "stock-fix-2"]);
     assert_eq!(tasks.matches("[completed]").count(), 7, "{tasks}");
 }
 

@@ -74,7 +74,7 @@ pub fn of_edit(old: &str, new: &str, at: &[usize]) -> Diff {
         diff.add(once.hunks.iter().map(|hunk| hunk.begun_at(None, 0)));
     }
     if at.len() > MOST_PLACES {
-        diff.note = Some("… and the same in more places below".to_owned());
+        diff.note = Some("… and the same in other places".to_owned());
     }
     diff
 }

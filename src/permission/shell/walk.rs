@@ -357,8 +357,7 @@ impl<'a> Walk<'a, '_> {
             if !(copies && target.fixed && digits(&target.text)) {
                 if copies {
                     // Bash reads such a name twice: a `~` in quotes is the home all the same.
-                    self.into
-                        .not_understood("a stream is copied to something that is not a number");
+                    self.into.not_understood("a stream is copied to what is not a number");
                 }
                 self.into.redirects.push(Redirect { direction, target });
             }

@@ -22,7 +22,7 @@ Then: put the work on the list (TaskCreate, with dependencies by TaskUpdate), st
 the Agent tool and a `name`, and assign or let them take tasks. Their messages reach you by \
 themselves, also that they are idle, which is no problem: a message wakes them. When all is done, \
 send each a shutdown_request with SendMessage and end the team with TeamDelete. A session has one \
-team at a time.";
+team at a time. Where the name is taken, a number is put behind it: the result has the name.";
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Input {
@@ -77,14 +77,14 @@ impl Tool for TeamCreateTool {
             if cx.me != team.office().lead() {
                 return Output::failed("Only the lead makes a team.");
             }
-            let lead = AgentId::new(&AgentName::lead(), &name);
-            match team.create(name.clone(), founding).await {
+            match team.create(name, founding).await {
+                // The name may have a number behind it.
                 Ok(roll) => said(json!({
-                    "team_name": name,
+                    "team_name": roll.name,
                     "team_file_path": team.office().home().config(&roll.dir),
-                    "lead_agent_id": lead.to_string(),
+                    "lead_agent_id": AgentId::new(&AgentName::lead(), &roll.name).to_string(),
                 }))
-                .with_summary(name.to_string()),
+                .with_summary(roll.name.to_string()),
                 Err(why) => Output::failed(why),
             }
         })
