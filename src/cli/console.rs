@@ -89,7 +89,7 @@ pub struct ConsoleArgs {
 pub struct Rehearsal {
     /// What the lead says before anybody asked, a line each.
     pub greeting: &'static [&'static str],
-    /// What stands in the composer at first.
+    /// What the composer suggests at first.
     pub first: &'static str,
     pub story: Story,
     /// The scratch copy that it works in.
@@ -97,13 +97,13 @@ pub struct Rehearsal {
 }
 
 impl Rehearsal {
-    /// The lead greets, and the first prompt stands ready.
+    /// The lead greets, and the first prompt is suggested.
     pub fn open(&self, live: &Live, state: &mut State) {
         for line in self.greeting {
             let told = Fact::Notice { level: Level::Info, text: (*line).to_owned() };
             live.office.journal.emit(Some(&live.office.lead()), told);
         }
-        state.composer.set_text(self.first);
+        state.composer.offer = Some(self.first.to_owned());
         state.story = Some(self.story.clone());
     }
 }
@@ -231,7 +231,7 @@ fn first_frame(args: &ConsoleArgs, theme: Theme, keymap: Keymap) -> Deck {
     });
     let rehearsal = args.rehearsal.as_ref();
     if let Some(rehearsal) = rehearsal {
-        state.composer.set_text(rehearsal.first);
+        state.composer.offer = Some(rehearsal.first.to_owned());
     }
     let mut deck = Deck::new(state, theme);
     for line in rehearsal.map_or(&[][..], |rehearsal| rehearsal.greeting) {

@@ -52,6 +52,29 @@ fn the_arrows_walk_through_what_was_said_and_back_to_the_draft() {
 }
 
 #[test]
+fn what_is_suggested_is_sent_by_enter_and_gives_way_to_what_is_typed() {
+    let offering = || {
+        let mut story = Story::new().team(&["ada"]);
+        story.deck.state.composer.offer = Some("fix the bugs".to_owned());
+        story
+    };
+    let mut story = offering();
+    assert!(story.screen().contains("fix the bugs   Enter sends this"), "{}", story.screen());
+    assert_eq!(story.draft(), "", "nobody wrote it");
+    story = story.keys("<ret>");
+    assert_eq!(story.ops(), [say("lead", "fix the bugs")]);
+    assert!(!story.keys("<ret>").screen().contains("Enter sends this"), "once");
+    let mut story = offering().keys("first a question<ret>");
+    assert_eq!(story.ops(), [say("lead", "first a question")]);
+    // A command is not an answer to it, and a teammate is not meant.
+    let mut story = offering().keys("/help<ret><esc>");
+    assert!(story.screen().contains("Enter sends this"), "{}", story.screen());
+    story = story.keys("<S-down><ret>");
+    assert_eq!(story.ops(), []);
+    assert_eq!(offering().keys("<right>!").draft(), "fix the bugs!", "it can be changed first");
+}
+
+#[test]
 fn history_is_searched() {
     let mut story = Story::new()
         .msg(Msg::HistoryLoaded(vec!["fix the parser".to_owned(), "fix the lexer".to_owned()]))

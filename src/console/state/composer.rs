@@ -20,6 +20,8 @@ pub struct Composer {
     /// Big pastes of this session: text that comes back is folded again where it holds one.
     pastes: Vec<String>,
     pub history: History,
+    /// What is suggested to say to the lead; Enter in an empty draft sends it.
+    pub offer: Option<String>,
     pub completion: Option<Completion>,
     pub search: Option<Search>,
 }

@@ -118,6 +118,13 @@ impl State {
         self.agents.get(&self.selected)
     }
 
+    /// What Enter would send now that nothing is written.
+    pub fn offered(&self) -> Option<&str> {
+        let to_lead = self.lead().is_none_or(|lead| *lead == self.selected);
+        let offer = self.composer.offer.as_deref();
+        offer.filter(|_| to_lead && self.composer.draft.is_empty())
+    }
+
     pub fn lead(&self) -> Option<&AgentId> {
         self.agents.lead().map(|lead| &lead.id)
     }

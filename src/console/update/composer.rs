@@ -14,6 +14,10 @@ use crate::protocol::op::{Op, When};
 pub fn act(state: &mut State, action: Action) -> Vec<Effect> {
     match action {
         Action::Send => return send(state),
+        Action::Right if state.offered().is_some() => {
+            let offer = state.composer.offer.take().unwrap_or_default();
+            state.composer.set_text(&offer);
+        }
         Action::Up => up(state),
         Action::Down => down(state),
         Action::HistorySearch => state.composer.search = Some(Search::default()),
@@ -85,7 +89,8 @@ fn down(state: &mut State) {
 
 /// Sends what is written: to the selected agent, to whom it names, or as a command.
 pub fn send(state: &mut State) -> Vec<Effect> {
-    let text = state.composer.draft.whole();
+    let offered = state.offered().map(str::to_owned);
+    let text = offered.unwrap_or_else(|| state.composer.draft.whole());
     if text.trim().is_empty() {
         return Vec::new();
     }
@@ -95,6 +100,7 @@ pub fn send(state: &mut State) -> Vec<Effect> {
         let line = line.trim_end().to_owned();
         return match commands::run(state, &line) {
             Ok(effects) => {
+                state.composer.offer.take_if(|offer| offer.trim() == text.trim());
                 let mut all = sent(state, &text);
                 all.extend(effects);
                 all
@@ -112,6 +118,8 @@ pub fn send(state: &mut State) -> Vec<Effect> {
         return Vec::new();
     }
     let mut effects = sent(state, &text);
+    // It is done, or something else is.
+    state.composer.offer = None;
     for to in receivers {
         if let Some(agent) = state.agents.get_mut(&to) {
             agent.scroll.bottom();

@@ -19,12 +19,7 @@ pub fn on_event(state: &mut State, event: &Event) -> Vec<Effect> {
             if story.leave {
                 return vec![Effect::Quit(Parting::End)];
             }
-            let offer = story.offer.clone();
-            let talks_to_lead = state.lead() == Some(&state.selected);
-            // What the person has begun to write is theirs.
-            if talks_to_lead && state.composer.draft.is_empty() {
-                state.composer.set_text(&offer);
-            }
+            state.composer.offer = Some(story.offer.clone());
         }
         (_, Stage::Playing | Stage::Ending | Stage::Told) => {}
     }

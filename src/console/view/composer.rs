@@ -41,8 +41,17 @@ pub fn draw_composer(
     let height = usize::from(text_area.height).max(1);
     let first = laid.cursor.0.saturating_sub(height - 1);
     if state.composer.draft.is_empty() {
-        let words = placeholder(state);
-        buf.set_stringn(text_area.x, text_area.y, words, usize::from(text_area.width), theme.faint);
+        let (x, y, width) = (text_area.x, text_area.y, usize::from(text_area.width));
+        match state.offered() {
+            Some(offer) => {
+                let (end, _) = buf.set_stringn(x, y, one_line(offer), width, theme.text);
+                let left = usize::from(text_area.right().saturating_sub(end));
+                buf.set_stringn(end, y, "   Enter sends this, or type your own", left, theme.faint);
+            }
+            None => {
+                buf.set_stringn(x, y, placeholder(state), width, theme.faint);
+            }
+        }
     }
     for (row, y) in laid.rows.iter().skip(first).zip(text_area.y..text_area.bottom()) {
         buf.set_stringn(text_area.x, y, row, usize::from(text_area.width), theme.text);

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::{one_line, tell, with_list};
+use super::{one_line, with_list};
 use crate::permission::Access;
 use crate::store::tasks::NewTask;
 use crate::tools::{Bad, Call, Needs, Output, Spec, Tool, ToolContext, first_line, parse};
@@ -92,13 +92,15 @@ async fn create(cx: &ToolContext, input: Value) -> Result<Output, Output> {
         if here.team.is_none() {
             list.make()?;
         }
-        list.create(&new)
+        let task = list.create(&new)?;
+        here.tell(&task);
+        Ok(task)
     });
     let task = task.await?;
     let subject = one_line(&task.subject);
     let data = json!({ "task": { "id": task.id, "subject": task.subject } });
     let said = format!("Task #{} created successfully: {subject}", task.id);
     let summary = format!("#{} {subject}", task.id);
-    tell(cx, task);
+    cx.crew.task_changed(&cx.me, Some(&task));
     Ok(Output::text(said).with_summary(first_line(&summary)).with_data(data))
 }

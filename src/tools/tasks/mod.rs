@@ -13,11 +13,14 @@ pub use get::TaskGetTool;
 pub use list::TaskListTool;
 pub use update::TaskUpdateTool;
 
+use std::sync::Arc;
+
 use super::{Output, ToolContext};
 use crate::protocol::event::Fact;
 use crate::protocol::graph::GraphError;
-use crate::protocol::ids::{AgentName, TeamDir};
+use crate::protocol::ids::{AgentId, AgentName, TeamDir};
 use crate::protocol::task::Task;
+use crate::store::journal::Journal;
 use crate::store::{Store, StoreError};
 
 /// The list, and who stands before it.
@@ -25,11 +28,19 @@ struct Here {
     store: Store,
     team: Option<TeamDir>,
     list: TeamDir,
+    me: AgentId,
+    journal: Arc<Journal>,
     /// The agent first, its lead last.
     chain: Vec<AgentName>,
 }
 
 impl Here {
+    /// Says what became of a task, right behind the change: whoever hears of it otherwise and acts
+    /// upon it must not be told of before.
+    fn tell(&self, task: &Task) {
+        self.journal.emit(Some(&self.me), Fact::TaskChanged { task: task.clone() });
+    }
+
     fn is_member(&self, name: &AgentName) -> bool {
         let team = self.team.as_ref().and_then(|dir| self.store.rosters().team(dir).ok());
         team.is_some_and(|team| team.member(name).is_some())
@@ -57,7 +68,14 @@ async fn with_list<T: Send + 'static>(
         true => vec![cx.me.name.clone()],
         false => cx.chain.iter().map(|agent| agent.name.clone()).collect(),
     };
-    let here = Here { store: cx.store.clone(), team: place.team, list: place.tasks, chain };
+    let here = Here {
+        store: cx.store.clone(),
+        team: place.team,
+        list: place.tasks,
+        me: cx.me.clone(),
+        journal: Arc::clone(&cx.journal),
+        chain,
+    };
     match tokio::task::spawn_blocking(move || work(&here)).await {
         Ok(Ok(done)) => Ok(done),
         Ok(Err(error)) => Err(refused(&error)),
@@ -74,11 +92,6 @@ fn refused(error: &StoreError) -> Output {
         matches!(error, StoreError::NoTask(_) | StoreError::Graph(GraphError::Unknown(_)));
     let hint = if unknown { "; TaskList shows those that exist" } else { "" };
     Output::failed(format!("{}{}{hint}.", first.unwrap_or_default(), letters.as_str()))
-}
-
-fn tell(cx: &ToolContext, task: Task) {
-    cx.journal.emit(Some(&cx.me), Fact::TaskChanged { task: task.clone() });
-    cx.crew.task_changed(&cx.me, Some(&task));
 }
 
 /// A subject on one line, so that no subject can look like another task.

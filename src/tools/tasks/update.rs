@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::{Here, tell, with_list};
+use super::{Here, with_list};
 use crate::permission::Access;
 use crate::protocol::event::Fact;
 use crate::protocol::ids::{AgentName, TaskId};
@@ -162,12 +162,13 @@ async fn delete(cx: &ToolContext, id: TaskId) -> Result<Output, Output> {
     let gone = id.clone();
     let deleted = with_list(cx, move |here| {
         let before = before(here, &gone)?;
-        Ok((before.status, here.store.delete_task(&here.list, &gone)?))
+        let others = here.store.delete_task(&here.list, &gone)?;
+        here.journal.emit(Some(&here.me), Fact::TaskDeleted { id: gone });
+        others.iter().for_each(|task| here.tell(task));
+        Ok(before.status)
     });
-    let (from, others) = deleted.await?;
-    cx.journal.emit(Some(&cx.me), Fact::TaskDeleted { id: id.clone() });
+    let from = deleted.await?;
     cx.crew.task_changed(&cx.me, None);
-    others.into_iter().for_each(|task| tell(cx, task));
     let data = json!({
         "success": true,
         "taskId": id,
@@ -191,14 +192,19 @@ async fn patched(cx: &ToolContext, id: TaskId, mut patch: TaskPatch) -> Result<O
             patch.owner = Some(Owner::Taker(me.clone()));
         }
         let changed = here.store.change_task(&here.list, &id, &patch, &here.actor())?;
+        if !changed.updated.fields.is_empty() {
+            here.tell(&changed.updated.task);
+            changed.others.iter().for_each(|task| here.tell(task));
+        }
         Ok((before.status, teammate.is_some(), changed))
     });
     let (from, is_teammate, changed) = done.await?;
     let Changed { updated, others, told } = changed;
     let task = updated.task;
     if !updated.fields.is_empty() {
-        tell(cx, task.clone());
-        others.into_iter().for_each(|task| tell(cx, task));
+        for task in [&task].into_iter().chain(&others) {
+            cx.crew.task_changed(&cx.me, Some(task));
+        }
     }
     let mut said = match updated.fields.is_empty() {
         true => format!("Task #{} is already like that", task.id),
