@@ -35,6 +35,8 @@ const GREETING: &[&str] = &[
      quarterdeck in your project.",
     "Welcome aboard. Press Enter and four agents fix two bugs in a small program; they ask you \
      before they change or run anything.",
+    "Ctrl+Y opens the oldest request, y or n answers it, Shift+↑/↓ goes from one agent to the next, \
+     and F1 shows all keys.",
 ];
 
 /// The first prompt, which Enter sends.

@@ -108,7 +108,7 @@ fn is_useful(state: &State, row: &Row) -> bool {
         Action::Send => {
             let begun =
                 state.agents.get(&state.selected).is_some_and(|one| !one.transcript.is_empty());
-            !begun || !state.composer.draft.is_empty()
+            !begun || !state.composer.draft.is_empty() || state.offered().is_some()
         }
         Action::SearchNext | Action::SearchPrevious => {
             let scroll = state.selected_agent().map(|agent| &agent.scroll);
