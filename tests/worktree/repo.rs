@@ -28,6 +28,9 @@ impl Repo {
         let root = dir.path().canonicalize().expect("a directory").join("repo");
         fs::create_dir(&root).expect("a directory");
         git(&root, &["init", "--quiet"]);
+        // For what the program commits itself: this machine may not know its user.
+        git(&root, &["config", "user.name", "Ada"]);
+        git(&root, &["config", "user.email", "ada@example.org"]);
         Self { _dir: dir, root }
     }
 
