@@ -97,7 +97,12 @@ fn stop(console: &mut Console, name: &str) {
     console.until("the ask is put off", |screen| dialog(&screen.contents()).is_empty());
     console.reads();
     console.say(&format!("/stop {name}"));
-    console.until_text(&format!("{name} is gone"));
+    // Said by the lead, or seen in the roster: a fast story may be told by now.
+    let (said, seen) = (format!("{name} is gone"), format!("▌{name}·"));
+    console.until("it is stopped", |screen| {
+        let text = screen.contents();
+        text.contains(&said) || text.contains(&seen)
+    });
     // What was asked meanwhile was put off with it.
     console.press("\x19");
 }
