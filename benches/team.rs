@@ -39,7 +39,12 @@ fn main() {
         |what: &str| wanted.as_ref().is_none_or(|wanted| what.contains(wanted.as_str()));
     runtime.block_on(async {
         if is_wanted("ring") {
-            ring("one message at a time", Ring { members: 50, rounds: 200, tokens: 1 }, 500).await;
+            ring(
+                "one message at a time (budget 2 ms, 20 ms)",
+                Ring { members: 50, rounds: 200, tokens: 1 },
+                500,
+            )
+            .await;
             ring("fifty at a time", Ring { members: 50, rounds: 20, tokens: 50 }, 0).await;
         }
         if is_wanted("asks") {
@@ -71,10 +76,7 @@ async fn ring(what: &str, ring: Ring, tasks: usize) {
     let (messages, since) = (ring.messages(), Instant::now());
     let (live, seen, _rig) = ring.run(tasks).await;
     let all = since.elapsed();
-    report(
-        &format!("a ring of 50, {what} (budget 2 ms, 20 ms)"),
-        std::mem::take(&mut *seen.times.lock().unwrap()),
-    );
+    report(&format!("a ring of 50, {what}"), std::mem::take(&mut *seen.times.lock().unwrap()));
     println!("  {messages} messages, {tasks} tasks claimed, all in {all:?}");
     let since = Instant::now();
     live.end().await;
