@@ -70,7 +70,8 @@ fn what_was_given_holds_after_a_restart() {
 /// What was refused then is no answer to whoever is woken now.
 #[test]
 fn whoever_is_woken_after_a_restart_asks_again_though_it_was_refused_before() {
-    let stage = Stage::with_settings("budget.yaml", r#"{"budgets": {"agent": {"turns": 20}}}"#);
+    let settings = r#"{"budgets": {"agent": {"turns": 20}}}"#;
+    let stage = Stage::with_settings("budget-again.yaml", settings);
     let mut going = stage.held("go", &[]);
     let first = stage.ask(is_budget);
     stage.deny(&first, "Enough");
