@@ -130,25 +130,15 @@ impl Files {
     fn note(&mut self, said: &MessageRecord, at: Option<Stamp>) {
         let Content::Blocks(blocks) = &said.content else { return };
         for block in blocks {
-            match block.meaning() {
-                Some(Known::ToolUse { id, name, input })
-                    if matches!(name.as_str(), "Read" | "Edit" | "Write") =>
-                {
-                    let path = input.get("file_path").and_then(Value::as_str);
-                    self.wanted.extend(path.map(|path| (id.clone(), PathBuf::from(path))));
-                }
-                Some(Known::ToolResult { tool_use_id, is_error, .. }) => {
-                    let path = self.wanted.remove(tool_use_id).filter(|_| *is_error != Some(true));
-                    self.known.extend(path.zip(at));
-                }
-                Some(
-                    Known::Text { .. }
-                    | Known::Thinking { .. }
-                    | Known::RedactedThinking { .. }
-                    | Known::ToolUse { .. }
-                    | Known::Image { .. },
-                )
-                | None => {}
+            if let Some(Known::ToolUse { id, name, input }) = block.meaning()
+                && matches!(name.as_str(), "Read" | "Edit" | "Write")
+            {
+                let path = input.get("file_path").and_then(Value::as_str);
+                self.wanted.extend(path.map(|path| (id.clone(), PathBuf::from(path))));
+            }
+            if let Some(Known::ToolResult { tool_use_id, is_error, .. }) = block.meaning() {
+                let path = self.wanted.remove(tool_use_id).filter(|_| *is_error != Some(true));
+                self.known.extend(path.zip(at));
             }
         }
     }

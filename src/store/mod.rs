@@ -9,6 +9,7 @@ pub mod asks_watch;
 pub mod assignment;
 pub mod error;
 pub mod files;
+mod inbox_text;
 pub mod journal;
 mod journal_reader;
 pub mod lines;
