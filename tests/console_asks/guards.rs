@@ -274,3 +274,17 @@ fn someone_who_looks_elsewhere_is_rung_for() {
     let rung = format!("{:?}", story.effects);
     assert!(rung.contains("scout asks to run a command") && rung.contains("ls -l"), "{rung}");
 }
+
+#[test]
+fn looking_elsewhere_and_help_answer_nothing() {
+    let mut story = Story::new();
+    story.asked(bash("a1", "fixer", "ls")).wait(2_000);
+    let before = story.state.selected.clone();
+    story.press("<S-down>").wait(2_000);
+    assert_ne!(story.state.selected, before, "teammates are switched beside the dialog");
+    assert_eq!((story.answers(), story.shown()), (vec![], Some("a1")));
+    story.press("<f1>").wait(2_000);
+    assert!(matches!(story.state.layers.as_slice(), [Dialog::Help { .. }]));
+    assert_eq!((story.answers(), story.shown()), (vec![], None), "put off");
+    assert_eq!(story.asks().len(), 1, "and still open");
+}

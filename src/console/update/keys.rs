@@ -29,7 +29,15 @@ fn to_ask(state: &mut State, contexts: &[Context], chord: Chord) -> Vec<Effect> 
     let stack: Vec<Context> = contexts.iter().copied().chain([Context::Everywhere]).collect();
     let action = match state.keymap.resolve(&stack, chord) {
         Some((Context::Everywhere, action)) => match action {
-            Action::Redraw | Action::OpenShell | Action::ToggleMouse => {
+            Action::Redraw
+            | Action::OpenShell
+            | Action::ToggleMouse
+            // Whom one looks at meanwhile has nothing to do with the answer.
+            | Action::NextAgent
+            | Action::PreviousAgent => return everywhere::act(state, action),
+            // Help covers the request, which is put off and never answered by that.
+            Action::ShowHelp if contexts.contains(&Context::Ask) => {
+                asks::on_key(state, AskInput { action: Some(Action::Later), typed: None });
                 return everywhere::act(state, action);
             }
             Action::PageUp | Action::PageDown => Some(action),
